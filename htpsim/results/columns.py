@@ -1,0 +1,169 @@
+"""The one layout of what a run leaves behind: a row a graphExecute, a row a request, rows of loading and memory.
+
+Both engines fill these columns; everything that reports, checks or plots reads them and nothing else. All
+values are integers. ``NEVER`` stands for an instant that was not reached before the run ended.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+NEVER: Final = -1
+
+STAGES: Final = ("vit", "prefill", "decode", "job")
+STAGE_VIT, STAGE_PREFILL, STAGE_DECODE, STAGE_JOB = range(4)
+
+PATHS: Final = ("genie", "qnn", "bypass")
+"""``bypass`` is a call on path genie that carried no handle and so went past the guard."""
+PATH_GENIE, PATH_QNN, PATH_BYPASS = range(3)
+
+REQUEST_STATES: Final = ("queued", "running", "done", "dropped", "refused")
+QUEUED, RUNNING, DONE, DROPPED, REFUSED = range(5)
+
+
+class Execute(NamedTuple):
+    """One graphExecute. Its parts sum exactly: ``returned_ns - called_ns`` is the sum of `PARTS`."""
+
+    execute: int
+    """number of the graphExecute, in order of the calls"""
+    client: int
+    """index of the instance or other client"""
+    request: int
+    """number of the request among the client's arrivals"""
+    stage: int
+    """index in STAGES"""
+    step: int
+    """image, prefill chunk or decode token within the request, from 0"""
+    graph: int
+    """index in RunLog.graphs"""
+    copy: int
+    """loaded context it ran on: index in RunLog.copies"""
+    core: int
+    """core it ran on (first core of a gang)"""
+    path: int
+    """index in PATHS"""
+    level: int
+    """QNN priority level after clamping"""
+    weight: int
+    """weight the guard charged it with; 0 on the other paths"""
+    account: int
+    """guard account charged (index in RunLog.accounts); -1 on the other paths"""
+    token: int
+    """number of the token its return yields (0: the first), or -1"""
+    called_ns: int
+    """thread called graphExecute"""
+    granted_ns: int
+    """guard granted; equals called_ns on the other paths"""
+    submitted_ns: int
+    """entered the context's FIFO on the device"""
+    started_ns: int
+    """core began it (VTCM acquire included)"""
+    finished_ns: int
+    """core finished it"""
+    returned_ns: int
+    """thread got it back"""
+    released_ns: int
+    """guard was released; equals returned_ns unless a gap or a request holds it"""
+    guard_wait_ns: int
+    guard_overhead_ns: int
+    rpc_ns: int
+    device_wait_ns: int
+    acquire_ns: int
+    run_ns: int
+    evict_ns: int
+    restore_ns: int
+    rpc_return_ns: int
+    evictions: int
+    """times it yielded the core and came back"""
+    solo_ns: int
+    """time it would have run alone: the drawn service time"""
+
+
+PARTS: Final = (
+    "guard_wait_ns", "guard_overhead_ns", "rpc_ns", "device_wait_ns", "acquire_ns",
+    "run_ns", "evict_ns", "restore_ns", "rpc_return_ns",
+)  # fmt: skip
+"""The parts of a graphExecute; they sum to returned_ns - called_ns."""
+
+
+class Request(NamedTuple):
+    """One request of an instance, or one job of another client."""
+
+    client: int
+    request: int
+    state: int
+    """index in REQUEST_STATES"""
+    arrived_ns: int
+    begun_ns: int
+    """thread took it up"""
+    vit_done_ns: int
+    """last ViT graph returned; NEVER without images"""
+    first_token_ns: int
+    """first token; NEVER for a job"""
+    done_ns: int
+    """last token, or end of the job"""
+    images: int
+    prompt_tokens: int
+    """tokens to prefill: text and images"""
+    output_tokens: int
+    """tokens asked for"""
+    tokens: int
+    """tokens yielded so far"""
+    turn: int
+    """turn of its dialog, from 0"""
+
+
+class Slice(NamedTuple):
+    """A stretch of one graphExecute on its core, recorded for those that were evicted at least once."""
+
+    execute: int
+    kind: int
+    """index in SLICES"""
+    start_ns: int
+    end_ns: int
+
+
+SLICES: Final = ("acquire", "run", "evict", "restore")
+
+
+class MemoryEvent(NamedTuple):
+    """Bytes taken (positive) or given back in one ledger."""
+
+    time_ns: int
+    ledger: str
+    """"device", "host" or "pd"."""
+    place: str
+    """"dram", "host", or the protection domain, such as "process 0 core 1 pd 0"."""
+    item: str
+    """what holds the bytes: a loaded context, an instance's I/O or KV cache"""
+    delta_bytes: int
+
+
+class Load(NamedTuple):
+    """One instance obtaining one model."""
+
+    client: int
+    model: str
+    role: str
+    """"owner" (loaded it), "borrower" (found it in the registry) or "failed"."""
+    copy: str
+    """name of the copy used"""
+    core: int
+    start_ns: int
+    end_ns: int
+    message: str
+    """for a failure: the limit, what was asked, held and free"""
+
+
+class Copy(NamedTuple):
+    """One loaded context."""
+
+    name: str
+    model: str
+    context: str
+    role: str
+    """"vit", "llm" or "other"."""
+    process: int
+    core: int
+    reserved_bytes: int
+    users: int

@@ -1,0 +1,133 @@
+"""The HTP side of one chip, in the vendor documentation's terms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from htpsim.spec.param import param
+
+PRIORITIES: Final = ("LOW", "NORMAL_LOW", "NORMAL", "NORMAL_HIGH", "HIGH", "HIGH_PLUS", "CRITICAL", "CRITICAL_PLUS")
+"""The eight QNN priority levels, least important first; a level is the index in this tuple."""
+
+NORMAL: Final = PRIORITIES.index("NORMAL")
+
+ARCHITECTURES: Final = ("v66", "v68", "v69", "v73", "v75", "v79", "v81")
+FIRST_WITH_SHARING: Final = "v73"
+"""Weight sharing in a binary, and coexistence of a QNN graph with other clients, exist from here on (vendor docs)."""
+
+Topology = Literal["one-device", "device-per-core", "gang"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Device:
+    """One chip's HTP: cores, what they hold, how they yield, what memory they share."""
+
+    name: str = "device"
+    arch: str = param("doc", "Hexagon architecture; decides what the hardware can do", default="v73")
+    cores: int = param("doc", "HTP cores (NSPs) that take graphs", default=1)
+    topology: Topology = param(
+        "assumed",
+        "what several cores are: one device listing them, a device each, or one gang that runs graphs built for all",
+        default="one-device",
+        vary=("one-device", "device-per-core", "gang"),
+    )
+    vtcm_bytes: int = param("doc", "VTCM of a core", default=8 << 20, unit="bytes")
+    hvx: int = param("doc", "HVX units of a core", default=4)
+    hmx: int = param("doc", "HMX units of a core; exclusive", default=1)
+
+    dram_bandwidth: int | None = param(
+        "measured", "DRAM bandwidth the cores share; none: not modelled", default=None, unit="bytes_per_s"
+    )
+    core_dram_bandwidth: int | None = param(
+        "measured", "what one core can draw; none: no cap of its own", default=None, unit="bytes_per_s"
+    )
+    background_bandwidth: int = param(
+        "assumed",
+        "DRAM bandwidth taken by camera and GPU; 0 because it depends on the product",
+        default=0,
+        unit="bytes_per_s",
+    )
+    load_bandwidth: int | None = param(
+        "measured",
+        "rate at which context binaries load, shared by loads; none: at once",
+        default=None,
+        unit="bytes_per_s",
+    )
+
+    yield_rule: Literal["latency", "grid"] = param(
+        "assumed",
+        "when a victim stops: a latency after it lost its place, or at a multiple of its own work",
+        default="latency",
+        vary=("latency", "grid"),
+    )
+    yield_latency_ns: int = param(
+        "assumed",
+        "how long a victim runs on after it lost its place; unpublished, so the order of one save of VTCM",
+        default=200_000,
+        unit="ns",
+        vary=(0, 1_000_000, 10_000_000),
+    )
+    yield_interval_ns: int = param(
+        "assumed", "spacing of yield points for the grid rule; unpublished", default=1_000_000, unit="ns"
+    )
+    evict_ns: int = param(
+        "assumed",
+        "time to save a victim's VTCM: 8 MB at 30 to 60 GB/s",
+        default=200_000,
+        unit="ns",
+        vary=(0, 130_000, 270_000),
+    )
+    restore_ns: int = param(
+        "assumed",
+        "time to restore it: 8 MB at 30 to 60 GB/s",
+        default=200_000,
+        unit="ns",
+        vary=(0, 130_000, 270_000),
+    )
+    priority_clamp: bool = param(
+        "doc", "NORMAL_HIGH and above are treated as NORMAL, as without the OEM key", default=False, vary=(True, False)
+    )
+    acquire_ns: int = param(
+        "measured", "VTCM acquire at each start; a warm one took 199 us on V79", default=0, unit="ns"
+    )
+    power_up_ns: int = param("measured", "power-up of a core that idled longer than idle_timeout", default=0, unit="ns")
+    idle_timeout_ns: int = param("doc", "idle time after which a core powers down", default=300_000_000, unit="ns")
+    rpc_call_ns: int = param("measured", "host to DSP, a call; 43 us a dispatch on V79", default=0, unit="ns")
+    rpc_return_ns: int = param("measured", "DSP to host, a call", default=0, unit="ns")
+    gang_efficiency: float = param(
+        "assumed",
+        "a graph built for k cores runs in 1/(k x this) of its time; unpublished, 1 would be perfect",
+        default=0.8,
+        vary=(0.6, 1.0),
+    )
+
+    dram_budget_bytes: int | None = param(
+        "choice", "device DRAM that may be reserved in all", default=None, unit="bytes"
+    )
+    host_budget_bytes: int | None = param("choice", "host DRAM for file copies", default=None, unit="bytes")
+    pd_bytes: int = param(
+        "assumed",
+        "usable address space of one protection domain: documented 3.75 GB, 3.2 to 3.5 GB in the field",
+        default=3_500_000_000,
+        unit="bytes",
+        vary=(3_200_000_000, 3_750_000_000),
+    )
+    pd_count: int = param("assumed", "protection domains a process may open on a core", default=4, vary=(1, 2, 4))
+    mapping_limit_bytes: int | None = param("measured", "largest single weight mapping", default=None, unit="bytes")
+    contexts_per_process: int | None = param("assumed", "contexts a process may hold", default=None)
+    model_reserve_bytes: int = param("assumed", "extra reserve a loaded model", default=0, unit="bytes")
+
+    @property
+    def devices(self) -> int:
+        """How many QNN devices the cores form."""
+        return self.cores if self.topology == "device-per-core" else 1
+
+    def device_of(self, core: int) -> int:
+        """Return the QNN device that core `core` belongs to."""
+        return core if self.topology == "device-per-core" else 0
+
+    @property
+    def coexists(self) -> bool:
+        """Whether a client that is not a QNN graph may run beside one."""
+        return self.arch in ARCHITECTURES and self.arch >= FIRST_WITH_SHARING

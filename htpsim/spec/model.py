@@ -1,0 +1,103 @@
+"""A model as the runtime sees it: contexts with their bytes, graphs with their times, a role."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from htpsim.spec.distribution import Distribution
+from htpsim.spec.param import param
+
+Role = Literal["vit", "llm", "other"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graph:
+    """One compiled QNN graph: the unit of ``graphExecute``."""
+
+    name: str
+    context: str
+    """Name of the context that holds it."""
+    service: Distribution = param("measured", "time of one execution alone on an idle core", unit="ns")
+    dram_bytes: int = param("assumed", "bytes it moves over DRAM in one execution; 0: none", default=0, unit="bytes")
+    qnn: bool = param(
+        "doc", "a QNN graph; false for another HTP client (one QNN graph at a time on a core)", default=True
+    )
+    vtcm_bytes: int = param(
+        "doc", "VTCM it holds while it runs; a QNN graph asks for all by default", default=8 << 20, unit="bytes"
+    )
+    hvx: int = param("doc", "HVX units it holds", default=1)
+    hmx: int = param("doc", "HMX units it holds", default=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """One context binary: what it reserves when loaded, in the five terms a public log prints."""
+
+    name: str
+    weights_bytes: int = param("measured", "weights", default=0, unit="bytes")
+    run_list_bytes: int = param("measured", "run list", default=0, unit="bytes")
+    io_bytes: int = param(
+        "measured", "input and output buffers; each user of a shared copy has its own", default=0, unit="bytes"
+    )
+    spill_fill_bytes: int = param("measured", "spill-fill buffer", default=0, unit="bytes")
+    vtcm_backup_bytes: int = param("measured", "VTCM backup buffer", default=0, unit="bytes")
+    file_bytes: int | None = param("measured", "size of the binary; none: as the weights", default=None, unit="bytes")
+
+    @property
+    def shared_bytes(self) -> int:
+        """What the owner of a copy holds: everything but the I/O."""
+        return self.weights_bytes + self.run_list_bytes + self.spill_fill_bytes + self.vtcm_backup_bytes
+
+    @property
+    def reserved_bytes(self) -> int:
+        """The five-term sum that one unshared load reserves."""
+        return self.shared_bytes + self.io_bytes
+
+    @property
+    def binary_bytes(self) -> int:
+        """Bytes read to load it."""
+        return self.weights_bytes if self.file_bytes is None else self.file_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """An ordered list of contexts and graphs with a role.
+
+    A ``vit`` executes `graphs` once an image, an ``other`` client once a job. An ``llm`` executes `prefill` once a
+    chunk of `ar` tokens and `decode` once a token.
+    """
+
+    name: str
+    """What is loaded: two instances naming the same model share a copy where the registry lets them."""
+    role: Role
+    contexts: tuple[Context, ...] = ()
+    graphs: tuple[Graph, ...] = ()
+    prefill: tuple[Graph, ...] = ()
+    decode: tuple[Graph, ...] = ()
+    ar: int = param("doc", "tokens of one prefill pass (AR-n)", default=128)
+    context_tokens: int = param("doc", "context length the binary was compiled for", default=4096)
+    kv_bytes: int = param("measured", "KV cache an instance adds", default=0, unit="bytes")
+    tokens_per_image: int = param("measured", "prompt tokens one image becomes", default=256)
+    lm_head_split: bool = param(
+        "assumed",
+        "the last prefill graph is the LM head and runs in the last chunk only; published chunk times include it",
+        default=False,
+    )
+    split: int = param("choice", "cut each ViT graph into this many equal graphs", default=1)
+    built_for_cores: int = param("assumed", "cores a graph takes at once; 0: all in topology gang, else one", default=0)
+    placement: str = param(
+        "assumed",
+        "core a copy is loaded on: by-instance (index mod cores), least-loaded, or a core number",
+        default="by-instance",
+        vary=("by-instance", "least-loaded", "0"),
+    )
+    load: Literal["read", "mmap"] = param(
+        "doc", "how the file reaches memory: a copy a load, or one page-cache copy", default="mmap"
+    )
+    options: str = param("doc", "load options that make a different key (adapter, graph switching)", default="")
+
+    @property
+    def all_graphs(self) -> tuple[Graph, ...]:
+        """Every graph of the model, in the order graphs, prefill, decode."""
+        return self.graphs + self.prefill + self.decode
