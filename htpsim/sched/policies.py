@@ -139,9 +139,9 @@ class Quota:
         """Return the first called within budget, else the least overdrawn, else nobody."""
         best = -1
         for i in range(lane.accounts):
-            if accounts[i].waiting and accounts[i].budget_ns > 0:
-                if best < 0 or accounts[i].called_ns < accounts[best].called_ns:
-                    best = i
+            within = accounts[i].waiting and accounts[i].budget_ns > 0
+            if within and (best < 0 or accounts[i].called_ns < accounts[best].called_ns):
+                best = i
         if best >= 0 or lane.idle_over_budget:
             return best
         for i in range(lane.accounts):
@@ -165,5 +165,5 @@ class Quota:
         return next_ns
 
 
-POLICIES: dict[str, type[Policy]] = {p.name: p for p in (Fifo, Priority, Quota, Sfq)}
+POLICIES: dict[str, type[Policy]] = {"fifo": Fifo, "priority": Priority, "quota": Quota, "sfq": Sfq}
 """The built-in policies by name; read only."""
