@@ -1,0 +1,1 @@
+"""What several vision-language models do to one Hexagon Tensor Processor, simulated event by event."""
