@@ -1,6 +1,7 @@
 """The built-in policies: ``fifo``, ``priority``, ``sfq`` and ``quota``.
 
 Ties always go to the account with the lowest index, so that no choice depends on the history of a container.
+``Fifo`` keeps no tags and wants no timer; the others replace what they do differently.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Fifo:
         return -1
 
 
-class Priority:
+class Priority(Fifo):
     """The highest ``guard_priority`` first, first called among equals; strict, so the lowest may starve.
 
     Bound: the highest waits for one graphExecute a slot (it is never interrupted). Cost: one pass.
@@ -54,9 +55,6 @@ class Priority:
     params: ClassVar[dict[str, tuple[int, str]]] = {}
     lane_fields: ClassVar[tuple[str, ...]] = ()
     account_fields: ClassVar[tuple[str, ...]] = ()
-    wake = staticmethod(Fifo.wake)
-    charge = staticmethod(Fifo.charge)
-    timer = staticmethod(Fifo.timer)
 
     @staticmethod
     def pick(lane: Any, accounts: Records, now_ns: int) -> int:
@@ -74,7 +72,7 @@ class Priority:
         return best
 
 
-class Sfq:
+class Sfq(Fifo):
     """Start-time fair queueing (Goyal, Vin, Cheng 1996); with D slots, SFQ(D).
 
     On a call S = max(V, F); the least (S, account) is granted and V = max(V, S); at release F = max(F, S) +
@@ -87,7 +85,6 @@ class Sfq:
     params: ClassVar[dict[str, tuple[int, str]]] = {}
     lane_fields: ClassVar[tuple[str, ...]] = ("virtual_time",)
     account_fields: ClassVar[tuple[str, ...]] = ("start_tag", "finish_tag")
-    timer = staticmethod(Fifo.timer)
 
     @staticmethod
     def wake(lane: Any, accounts: Records, i: int, now_ns: int) -> None:
@@ -114,7 +111,7 @@ class Sfq:
             accounts[i].start_tag = max(accounts[i].start_tag, accounts[i].finish_tag)
 
 
-class Quota:
+class Quota(Fifo):
     """A budget of device time a period, in proportion to weight.
 
     At each period's start an account's budget becomes its quantum, weight / sum of weights x period x slots, less
@@ -132,7 +129,6 @@ class Quota:
     }
     lane_fields: ClassVar[tuple[str, ...]] = ()
     account_fields: ClassVar[tuple[str, ...]] = ("budget_ns",)
-    wake = staticmethod(Fifo.wake)
 
     @staticmethod
     def pick(lane: Any, accounts: Records, now_ns: int) -> int:
