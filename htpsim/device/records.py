@@ -1,0 +1,95 @@
+"""The records the device rules read and write: device, core, context, graphExecute. All fields are int64."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+Records = Any
+"""A sequence of records: a list of slotted objects, or a NumPy record array."""
+
+NOBODY: Final = -1
+NEVER: Final = -1
+
+WORK_SCALE: Final = 20
+"""Work left is counted in ns x 2^20, so that a bandwidth share can slow it in integers."""
+FULL_RATE: Final = 1 << WORK_SCALE
+
+(QUEUED, WAITING, ACQUIRING, RUNNING, EVICTING, RESTORING, DONE) = range(7)
+STATE_NAMES: Final = ("queued", "waiting", "acquiring", "running", "evicting", "restoring", "done")
+
+LATENCY, GRID = range(2)
+"""Yield rules."""
+
+DEVICE_FIELDS: Final = (
+    "cores",
+    "clients",  # how many entries of the client list are in use
+    "changed",  # how many entries of the changed list are in use
+    "gangs",  # 1 when any graph takes several cores
+    "coexists",  # 1 when a non-QNN client may run beside a QNN graph
+    "vtcm_bytes",
+    "hvx",
+    "hmx",
+    "yield_rule",
+    "yield_latency_ns",
+    "yield_interval_ns",
+    "evict_ns",
+    "restore_ns",
+    "acquire_ns",
+    "power_up_ns",
+    "idle_timeout_ns",
+    "bandwidth",  # bytes a second for all cores, background taken off; 0: not modelled
+    "core_bandwidth",  # bytes a second for one core; 0: no cap
+    "rates_stale",  # 1 when a running set changed since rates were last shared out
+)
+
+CORE_FIELDS: Final = (
+    "others",  # clients of this core that are not QNN graphs
+    "stale",  # 1 when its running set must be looked at again
+    "held",  # clients holding resources
+    "held_qnn",
+    "held_pd",
+    "held_vtcm_bytes",
+    "held_hvx",
+    "held_hmx",
+    "idle_since_ns",
+    "cold",  # 1 until something first ran
+)
+
+CONTEXT_FIELDS: Final = ("head", "tail")
+"""One FIFO a loaded context: its oldest graphExecute and its youngest."""
+
+JOB_FIELDS: Final = (
+    "execute",  # number of the graphExecute: the last tie-break
+    "context",
+    "cores",  # bit mask of the cores it takes
+    "width",  # how many those are
+    "level",
+    "pd",
+    "qnn",
+    "vtcm_bytes",
+    "hvx",
+    "hmx",
+    "work",  # solo time in ns x 2^20
+    "demand",  # DRAM bytes a second it asks for at full rate; 0: none
+    "next_in_context",
+    "state",
+    "arrival_ns",
+    "started_ns",
+    "since_ns",  # beginning of the present state
+    "left",  # work left
+    "rate",  # work done a ns: 2^20 at full rate
+    "settled_ns",  # instant up to which `left` is right
+    "timer_ns",  # when the device must look at it next; NEVER for not at all
+    "yield_asked",
+    "yield_ns",  # latency rule: when it yields
+    "yield_work",  # grid rule: work done at which it yields
+    "admitted",  # bit mask of the cores whose running set it belongs to
+    "seen",  # scratch of one pass over the clients
+    "cap",  # scratch: bandwidth its cores allow it
+    "wait_ns",
+    "acquired_ns",
+    "run_ns",
+    "evict_ns",
+    "restore_ns",
+    "evictions",
+)
