@@ -25,6 +25,8 @@ from htpsim.errors import InvariantError
 from htpsim.sched.policy import Records
 
 NOBODY = -1
+NOT_WAITING = -2
+"""What ``grant`` returns when a policy chose an account with nobody waiting."""
 
 Wake = Callable[[Any, Records, int, int], None]
 Pick = Callable[[Any, Records, int], int]
@@ -60,10 +62,12 @@ def can_grant(lane: Any) -> bool:
 
 
 def grant(lane: Any, accounts: Records, calls: Records, now_ns: int, pick: Pick, wake: Wake) -> int:
-    """Let the policy choose and give the slot; return the call granted, or NOBODY."""
+    """Let the policy choose and give the slot; return the call granted, NOBODY, or NOT_WAITING."""
     i = pick(lane, accounts, now_ns)
     if i == NOBODY:
         return NOBODY
+    if i < 0 or i >= lane.accounts or accounts[i].waiting == 0:
+        return NOT_WAITING
     j: int = accounts[i].head
     follower = calls[j].next_call
     accounts[i].head = follower

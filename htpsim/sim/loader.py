@@ -1,0 +1,200 @@
+"""Loading in SimPy: each client obtains its models on its own thread, through the registry or for itself."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, field
+
+from simpy.events import Event
+
+from htpsim.errors import CapacityError
+from htpsim.memory import Loading, Memory, Outcome, Registry, gang_cores, place, registry_key
+from htpsim.memory.placement import Key
+from htpsim.results.columns import Copy, Load
+from htpsim.sim.clock import DEVICE, GAP, Clock, Instant, host_rank, rank
+from htpsim.sim.runtime import Bound, Runtime, Use
+from htpsim.spec.plan import NO_ACCOUNT, ClientPlan, ModelPlan, width_of
+
+Wait = Generator[Event, None, None]
+
+
+@dataclass(slots=True)
+class LoadedCopy:
+    """A copy of a model and where it lies."""
+
+    name: str
+    core: int
+    process: int
+    plan: ModelPlan
+    bound: list[Bound]
+    users: list[str] = field(default_factory=list)
+
+
+class Loader:
+    """Memory, registry and load bandwidth of one run."""
+
+    def __init__(self, env: Clock, runtime: Runtime) -> None:
+        self.env = env
+        self.runtime = runtime
+        scenario = runtime.plan.scenario
+        self.device = scenario.device
+        self.memory = Memory(scenario.device)
+        self.registry = Registry(scenario.registry.waits_for_load)
+        self.loading = Loading(scenario.device.load_bandwidth)
+        self.copies: dict[str, LoadedCopy] = {}
+        self.held: dict[str, list[tuple[LoadedCopy, Key | None]]] = {}
+        self.log: list[Load] = []
+        self.waiting: dict[tuple[Key, str], Instant] = {}
+        self.reading: dict[int, Instant] = {}
+        self.pds: dict[str, int] = {}
+        self._due_ns: int | None = None
+
+    def obtain_all(self, client: ClientPlan) -> Generator[Event, None, list[Use]]:
+        """Obtain every model of `client`, in order; what it held is freed when one does not fit.
+
+        Raises
+        ------
+        CapacityError
+            When a model does not fit; the message names the limit.
+        """
+        if client.failure:
+            raise CapacityError(client.failure)
+        uses = []
+        self.held[client.name] = []
+        for plan in client.models:
+            begun_ns: int = self.env.now
+            try:
+                copy, key, role = yield from self._obtain(client, plan)
+                kv_bytes = plan.model.kv_bytes if plan is client.llm else 0
+                self._attach(client, copy, key, kv_bytes)
+            except CapacityError as error:
+                self.log.append(
+                    Load(client.number, plan.model.name, "failed", "", -1, begun_ns, self.env.now, str(error))
+                )
+                self._give_back(client)
+                raise
+            self.log.append(
+                Load(client.number, plan.model.name, role, copy.name, copy.core, begun_ns, self.env.now, "")
+            )
+            uses.append(self._use(client, plan, copy))
+        return uses
+
+    def _obtain(
+        self, client: ClientPlan, plan: ModelPlan
+    ) -> Generator[Event, None, tuple[LoadedCopy, Key | None, str]]:
+        """Find or load one model."""
+        core = place(plan.model.placement, client.number, self.device, self.memory.core_reserved_bytes())
+        if not plan.via_registry:
+            name = f"{plan.model.name} of {client.name}"
+            yield from self._load(client, plan, name, core)
+            return self.copies[name], None, "owner"
+        key = registry_key(plan.model, client.process, core, plan.copies, self.device)
+        outcome = self.registry.get_or_create(key, client.name)
+        if outcome is Outcome.LOAD:
+            name = self._copy_name(key, client.name)
+            try:
+                yield from self._load(client, plan, name, core)
+            except CapacityError as error:
+                self._wake(key, self.registry.failed(key, str(error), client.name))
+                raise
+            self._wake(key, self.registry.loaded(key, client.name))
+            return self.copies[name], key, "owner"
+        if outcome is Outcome.WAIT:
+            self.waiting[key, client.name] = Instant(self.env)
+            yield self.waiting[key, client.name]
+            failure = self.registry.failure(key, client.name)
+            if failure is not None:
+                raise CapacityError(failure)
+        return self.copies[self._copy_name(key, client.name)], key, "borrower"
+
+    def _copy_name(self, key: Key, user: str) -> str:
+        """Name the copy that serves `user`."""
+        model, options, process, *scope = key
+        number = self.registry.copy_number(key, user)
+        parts = [
+            str(model),
+            str(options),
+            f"of process {process}",
+            *map(str, scope),
+            f"load {number}" if number else "",
+        ]
+        return " ".join(part for part in parts if part)
+
+    def _wake(self, key: Key, users: tuple[str, ...]) -> None:
+        """Let the threads that waited for a load go on."""
+        numbers = {c.name: c.number for c in self.runtime.plan.clients}
+        for user in users:
+            self.env.schedule(self.waiting.pop((key, user)), host_rank(numbers[user], GAP, 0))
+
+    def _load(self, client: ClientPlan, plan: ModelPlan, name: str, core: int) -> Wait:
+        """Reserve what a copy takes and read its binaries."""
+        width = width_of(plan.model, self.device)
+        cores = gang_cores(core, width, self.device)
+        contexts = self.memory.load(name, plan.model, client.process, cores, self.env.now)
+        nbytes = sum(c.binary_bytes for c in plan.model.contexts)
+        ended = self.reading[client.number] = Instant(self.env)
+        self.loading.start(client.number, nbytes, self.env.now)
+        self._set_timer()
+        yield ended
+        mask = sum(1 << c for c in cores)
+        bound = []
+        for loaded in contexts:
+            pd = self.pds.setdefault(loaded.places[0], len(self.pds))
+            bound.append(Bound(self.runtime.machine.add_context(), core, mask, width, pd))
+        self.copies[name] = LoadedCopy(name, core, client.process, plan, bound)
+
+    def _set_timer(self) -> None:
+        """Wake up when the next load ends."""
+        due_ns = self.loading.next_end_ns(self.env.now)
+        if due_ns is not None and due_ns != self._due_ns:
+            self._due_ns = due_ns
+            self.env.at(due_ns - self.env.now, rank(DEVICE, self.device.cores), self._loads_ended)
+
+    def _loads_ended(self, event: Event) -> None:
+        """Let the threads whose loads have ended go on."""
+        if self._due_ns != self.env.now:
+            return
+        self._due_ns = None
+        for number in self.loading.finish(self.env.now):
+            self.env.schedule(self.reading.pop(number), host_rank(number, GAP, 0))
+        self._set_timer()
+
+    def _attach(self, client: ClientPlan, copy: LoadedCopy, key: Key | None, kv_bytes: int) -> None:
+        """Make the client a user of the copy, with its own I/O and KV; a copy nobody uses is unloaded."""
+        try:
+            self.memory.attach(client.name, copy.name, kv_bytes, self.env.now)
+        except CapacityError:
+            if key is None or self.registry.release(key, client.name):
+                self.memory.unload(copy.name, self.env.now)
+            raise
+        copy.users.append(client.name)
+        self.held[client.name].append((copy, key))
+
+    def _give_back(self, client: ClientPlan) -> None:
+        """Free what a client that will not start had obtained."""
+        for copy, key in reversed(self.held.pop(client.name)):
+            self.memory.detach(client.name, copy.name, self.env.now)
+            copy.users.remove(client.name)
+            if key is None or self.registry.release(key, client.name):
+                self.memory.unload(copy.name, self.env.now)
+
+    def _use(self, client: ClientPlan, plan: ModelPlan, copy: LoadedCopy) -> Use:
+        """Return how the client's calls reach the copy."""
+        index, weight = NO_ACCOUNT, 0
+        if plan.account != NO_ACCOUNT:
+            account = self.runtime.plan.accounts[plan.account]
+            index, weight = account.index, account.weight
+        return Use(client.number, client.process, plan, copy.bound, index, weight)
+
+    def copy_rows(self) -> list[Copy]:
+        """Return a row for every context ever loaded, in the order of the device's contexts."""
+        rows: dict[int, Copy] = {}
+        for copy in self.copies.values():
+            for context, bound in zip(copy.plan.model.contexts, copy.bound, strict=True):
+                users = len(copy.users)
+                reserved = context.shared_bytes + users * context.io_bytes if users else 0
+                rows[bound.copy] = Copy(
+                    f"{copy.name}/{context.name}", copy.plan.model.name, context.name, copy.plan.model.role,
+                    copy.process, copy.core, reserved, users,
+                )  # fmt: skip
+        return [rows[n] for n in sorted(rows)]

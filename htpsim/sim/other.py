@@ -1,0 +1,125 @@
+"""Any other client of the HTP: jobs that execute its graphs in order, several of them in flight if it may."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Generator
+
+from simpy.events import Event
+
+from htpsim.errors import CapacityError
+from htpsim.results.columns import DONE, DROPPED, RUNNING, STAGE_JOB
+from htpsim.sim.clock import ARRIVAL, GAP, Clock, Instant, host_rank
+from htpsim.sim.draws import Draws
+from htpsim.sim.loader import Loader
+from htpsim.sim.requests import RequestState, Source
+from htpsim.sim.runtime import Hold, Runtime, Use
+from htpsim.spec import OtherClient
+from htpsim.spec.plan import ClientPlan
+
+Thread = Generator[Event, None, None]
+NO_TOKEN = -1
+
+
+class OtherThreads:
+    """The threads of one other client."""
+
+    def __init__(self, env: Clock, runtime: Runtime, loader: Loader, client: ClientPlan, draws: Draws) -> None:
+        assert isinstance(client.spec, OtherClient)
+        self.env = env
+        self.runtime = runtime
+        self.loader = loader
+        self.client = client
+        self.spec = client.spec
+        self.draws = draws
+        self.requests: list[RequestState] = []
+        self.waiting: deque[RequestState] = deque()
+        self.in_flight = 0
+        self.calls = 0
+        self.use: Use | None = None
+        self.ready = Instant(env)
+        self.failure = ""
+        if self.spec.arrivals.kind != "closed":
+            Source(env, client.number, self.spec.arrivals, draws, self._arrive)
+        self.process = env.process(self._load())
+
+    def _load(self) -> Thread:
+        """Load, then start what has arrived meanwhile, or the closed loops."""
+        try:
+            (self.use,) = yield from self.loader.obtain_all(self.client)
+        except CapacityError as error:
+            self.failure = str(error)
+        self.env.schedule(self.ready, host_rank(self.client.number, GAP, 0))
+        if self.use is None:
+            return
+        if self.spec.arrivals.kind == "closed":
+            for _ in range(self.spec.outstanding):
+                self.env.process(self._loop())
+        else:
+            self._start_waiting()
+
+    def _arrive(self, number: int) -> None:
+        """Start a job, let it wait, or drop it."""
+        job = RequestState(self.client.number, number, self.env.now)
+        self.requests.append(job)
+        limit = self.spec.outstanding
+        if self.spec.when_full == "drop" and limit and self.in_flight + len(self.waiting) >= limit:
+            job.state = DROPPED
+            return
+        self.waiting.append(job)
+        self._start_waiting()
+
+    def _start_waiting(self) -> None:
+        """Start as many waiting jobs as may be in flight."""
+        limit = self.spec.outstanding
+        while self.use is not None and self.waiting and (not limit or self.in_flight < limit):
+            self.in_flight += 1
+            self.env.process(self._one(self.waiting.popleft()))
+
+    def _one(self, job: RequestState) -> Thread:
+        """Run one job of an open arrival process."""
+        yield from self._serve(job)
+        self.in_flight -= 1
+        self._start_waiting()
+
+    def _loop(self) -> Thread:
+        """Think, run a job, and again."""
+        if self.spec.arrivals.offset_ns:
+            yield self._pause(self.spec.arrivals.offset_ns, GAP)
+        while True:
+            number = len(self.requests)
+            job = RequestState(self.client.number, number, self.env.now)
+            self.requests.append(job)
+            think_ns = self.draws.value("think", number, self.spec.arrivals.think)
+            yield self._pause(think_ns, ARRIVAL)
+            job.arrived_ns = self.env.now
+            yield from self._serve(job)
+
+    def _pause(self, delay_ns: int, kind: int) -> Instant:
+        self.calls += 1
+        return self.env.pause(delay_ns, host_rank(self.client.number, kind, self.calls))
+
+    def _serve(self, job: RequestState) -> Thread:
+        """Execute the graphs of one job in order."""
+        use = self.use
+        assert use is not None
+        job.state = RUNNING
+        job.begun_ns = self.env.now
+        graphs = use.plan.graphs
+        uniforms = self.draws.service("job", job.number, 1, graphs)
+        gap_ns = self.spec.host_gap_ns
+        whole = Hold() if self.runtime.whole_request else None
+        for step, graph in enumerate(graphs):
+            hold = whole
+            if hold is None and gap_ns and self.runtime.gap_inside:
+                hold = Hold()
+            yield self.runtime.execute(use, graph, (job.number, STAGE_JOB, step, NO_TOKEN), uniforms[graph.draw], hold)
+            if step == len(graphs) - 1:
+                job.done_ns = self.env.now
+            if gap_ns:
+                yield self._pause(gap_ns, GAP)
+            if hold is not None and hold is not whole:
+                self.runtime.release(hold)
+        if whole is not None:
+            self.runtime.release(whole)
+        job.state = DONE

@@ -1,0 +1,99 @@
+"""Requests on their way: what is known of each, the queue before a thread, and how they arrive."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from simpy.events import Event
+
+from htpsim.results.columns import DROPPED, NEVER, QUEUED
+from htpsim.results.log import Row
+from htpsim.sim.clock import ARRIVAL, Clock, host_rank
+from htpsim.sim.draws import Draws
+from htpsim.spec import Arrivals, Distribution, exponential
+
+
+@dataclass(slots=True)
+class RequestState:
+    """One request or job; becomes a row of ``Request``."""
+
+    client: int
+    number: int
+    arrived_ns: int
+    state: int = QUEUED
+    begun_ns: int = NEVER
+    vit_done_ns: int = NEVER
+    first_token_ns: int = NEVER
+    done_ns: int = NEVER
+    images: int = 0
+    prompt_tokens: int = 0
+    output_tokens: int = 0
+    tokens: int = 0
+    turn: int = 0
+
+    def row(self) -> Row:
+        """Return it in the order of ``Request``."""
+        return (
+            self.client, self.number, self.state, self.arrived_ns, self.begun_ns, self.vit_done_ns, self.first_token_ns,
+            self.done_ns, self.images, self.prompt_tokens, self.output_tokens, self.tokens, self.turn,
+        )  # fmt: skip
+
+
+class Backlog:
+    """Requests that wait for a thread, and what a full queue drops."""
+
+    def __init__(self, limit: int | None, drop: str) -> None:
+        self.limit = limit
+        self.drop = drop
+        self.queue: deque[RequestState] = deque()
+
+    def add(self, request: RequestState) -> None:
+        """Queue a request, or drop it or the oldest where the queue is full."""
+        if self.limit is not None and len(self.queue) >= self.limit:
+            if self.drop == "newest" or not self.queue:
+                request.state = DROPPED
+                return
+            self.queue.popleft().state = DROPPED
+        self.queue.append(request)
+
+
+class Source:
+    """An open arrival process: calls `arrive` with the number of each request, in order."""
+
+    def __init__(
+        self, env: Clock, client: int, arrivals: Arrivals, draws: Draws, arrive: Callable[[int], None]
+    ) -> None:
+        self.env = env
+        self.client = client
+        self.arrivals = arrivals
+        self.draws = draws
+        self.arrive = arrive
+        self._clock_ns = arrivals.offset_ns
+        self._schedule(0)
+
+    def _instant(self, number: int) -> int | None:
+        """Return when request `number` arrives, or None after the last of a replay."""
+        kind = self.arrivals
+        if kind.kind == "replay":
+            return kind.offset_ns + kind.times_ns[number] if number < len(kind.times_ns) else None
+        if kind.kind == "poisson":
+            self._clock_ns += self.draws.value("arrival", number, exponential(kind.period_ns))
+            return self._clock_ns
+        jitter_ns = self.draws.value("jitter", number, Distribution(kind="uniform", high=kind.jitter_ns))
+        return kind.offset_ns + number * kind.period_ns + jitter_ns
+
+    def _schedule(self, number: int) -> None:
+        due_ns = self._instant(number)
+        if due_ns is None:
+            return
+        # Jitter beyond a period would let a frame overtake the one before; it then comes right after it.
+        delay_ns = max(0, due_ns - self.env.now)
+        event = self.env.at(delay_ns, host_rank(self.client, ARRIVAL, number), self._arrived)
+        event.number = number  # type: ignore[attr-defined]
+
+    def _arrived(self, event: Event) -> None:
+        number: int = event.number  # type: ignore[attr-defined]
+        self.arrive(number)
+        self._schedule(number + 1)
