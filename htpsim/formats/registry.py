@@ -1,0 +1,128 @@
+"""All formats, and the way from a path to what the file says.
+
+To add a format, write one module that ends in ``FORMAT = Format(...)`` and name it in `_ALL`. Readers share the
+reading of text, JSON and YAML, and nothing else: no reader can change what another returns.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from htpsim.errors import FormatError, unknown_name
+from htpsim.formats import aihub_perf, genie_config, htp_backend_ext, qnn_viewer
+from htpsim.formats.form import Format, Match
+from htpsim.formats.source import Source, load, shown
+from htpsim.formats.values import Report, ServiceQuery, ServiceTime
+
+_ALL: Final = (qnn_viewer.FORMAT, aihub_perf.FORMAT, genie_config.FORMAT, htp_backend_ext.FORMAT)
+
+FORMATS: Final[Mapping[str, Format]] = MappingProxyType({item.name: item for item in _ALL})
+"""Every known format by name."""
+
+
+def recognise(path: str | os.PathLike[str]) -> str:
+    """Say which format a file has, by its content; the name of the file plays no part.
+
+    Returns
+    -------
+    str
+        A key of :data:`FORMATS`.
+
+    Raises
+    ------
+    FormatError
+        When no format fits, or two fit equally well; lists the known ones.
+    """
+    return recognise_source(load(path)).name
+
+
+def recognise_source(source: Source) -> Format:
+    """Say which format a text has; raises as :func:`recognise` does.
+
+    >>> from htpsim.formats.source import from_text
+    >>> recognise_source(from_text("x", '{"dialog": {}}')).name
+    'genie-config'
+    """
+    known = ", ".join(f"{item.name} ({item.title})" for item in FORMATS.values())
+    if not source.text.strip():
+        raise source.error(1, "an empty file", f"one of: {known}")
+    fits = {item.name: item.sniff(source) for item in FORMATS.values()}
+    best = max(fits.values())
+    names = [name for name, fit in fits.items() if fit == best]
+    if best == Match.NO:
+        line = next(number for number, text in enumerate(source.lines, start=1) if text.strip())
+        raise source.error(line, f"{shown(source.lines[line - 1])}, which fits no known format", f"one of: {known}")
+    if len(names) > 1:
+        raise source.error(1, f"a file that fits {' and '.join(names)} alike", "one format; say which")
+    return FORMATS[names[0]]
+
+
+def read(path: str | os.PathLike[str], format: str | None = None, lenient: bool = False) -> Report:
+    """Read a file.
+
+    Parameters
+    ----------
+    path
+        The file.
+    format
+        A key of :data:`FORMATS`; by default the content decides.
+    lenient
+        Take what can be read of a damaged or reworded file, with a note for everything that was skipped.
+
+    Raises
+    ------
+    FormatError
+        Names file and line, what is there, and what was expected.
+    """
+    source = load(path, lenient)
+    return _format(source, format).read(source, lenient)
+
+
+def service_time_ns(
+    path: str | os.PathLike[str],
+    graph: str | None = None,
+    statistic: str = "average",
+    event: str | None = None,
+    *,
+    device: str | None = None,
+    runtime: str | None = None,
+    precision: str | None = None,
+    context_length: int | None = None,
+) -> ServiceTime:
+    """Take the service time of a graph from a measurement [ns], for a scenario.
+
+    Parameters
+    ----------
+    path
+        A file of any format that holds times.
+    graph
+        The graph, or in a perf.yaml the component; may be left out where there is only one.
+    statistic
+        ``average``, ``min`` or ``max``.
+    event
+        Which time; by default the accelerator's own where it is printed, else the backend's.
+    device, runtime, precision, context_length
+        Which row of a perf.yaml; needed as far as they leave a choice.
+
+    Raises
+    ------
+    FormatError
+        When nothing fits, with the nearest name, or several do, with what tells them apart.
+    """
+    source = load(path)
+    found = _format(source, None)
+    if found.service_time is None:
+        timed = ", ".join(item.name for item in FORMATS.values() if item.service_time)
+        raise FormatError(f"{source.name}: got {found.title}, which holds no times, expected one of: {timed}")
+    return found.service_time(source, ServiceQuery(graph, statistic, event, device, runtime, precision, context_length))
+
+
+def _format(source: Source, name: str | None) -> Format:
+    if name is None:
+        return recognise_source(source)
+    if name not in FORMATS:
+        raise FormatError(unknown_name("format", name, FORMATS))
+    return FORMATS[name]
