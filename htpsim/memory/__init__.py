@@ -1,0 +1,21 @@
+"""What a device holds: placement, the registry, three memory ledgers, loads in flight. No clock, no I/O."""
+
+from htpsim.memory.loading import Loading
+from htpsim.memory.memory import Memory
+from htpsim.memory.placement import Key, gang_cores, place, registry_key
+from htpsim.memory.plan import LoadedContext, kv_shares
+from htpsim.memory.registry import Outcome, Registry, Role
+
+__all__ = [
+    "Key",
+    "LoadedContext",
+    "Loading",
+    "Memory",
+    "Outcome",
+    "Registry",
+    "Role",
+    "gang_cores",
+    "kv_shares",
+    "place",
+    "registry_key",
+]
