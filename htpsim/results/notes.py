@@ -1,0 +1,48 @@
+"""What a reader of a summary must be told, in sentences."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from htpsim.results.summary import Summary
+
+OPEN_SHARE_TOLD: Final = 0.05
+"""Share of open requests from which the bias of leaving them out is told."""
+
+
+def notes(summary: Summary) -> list[str]:
+    """Return the sentences that follow from the figures themselves."""
+    told = [f"{name} starved: {client.starved}" for name, client in summary.clients.items() if client.starved]
+    told += [f"{name} did not start: {reason}" for name, reason in summary.failed.items()]
+    told += _emptiness(summary)
+    told += _left_out(summary)
+    if summary.guard.bypassed.value:
+        told.append(f"{summary.guard.bypassed.value:,} calls on path genie carried no handle and went past the guard")
+    weights = {client.device.weight for client in summary.clients.values() if client.device.weight is not None}
+    if len(weights) > 1 and summary.guard.weights_without_effect:
+        told.append(f"weights had no effect: {summary.guard.weights_without_effect}")
+    if summary.setup["policy"] == "quota":
+        told.append("the figures rest on the quota's own choices (period, carry-over, borrowing), which are assumed")
+    return told
+
+
+def _emptiness(summary: Summary) -> list[str]:
+    counts = summary.overall.counts
+    if not counts.arrived:
+        return ["nothing arrived: no client has work, or the run ended before its first arrival"]
+    if not summary.overall.requests_per_s.n:
+        return ["no request or job finished in the measured window: most figures are n/a; a longer duration is needed"]
+    return []
+
+
+def _left_out(summary: Summary) -> list[str]:
+    told = []
+    for name, client in summary.clients.items():
+        still, ended = client.open_requests.n, client.ttft.mean.n if client.kind == "instance" else client.job.mean.n
+        if still > 1 and still > OPEN_SHARE_TOLD * (still + ended):
+            what = "without a first token" if client.kind == "instance" else "unfinished"
+            told.append(
+                f"{name}: {still:,} requests were {what} when the run ended, the oldest {client.open_age} old; "
+                f"the means leave them out and are too low"
+            )
+    return told
