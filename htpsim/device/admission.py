@@ -54,8 +54,8 @@ def fits_beside(dev: Any, job: Any, pd: int, qnn: int, vtcm_bytes: int, hvx: int
     )
 
 
-def admit(dev: Any, cores: Records, jobs: Records, clients: Records, core: int) -> None:
-    """Find the running set of `core`: set its bit in ``admitted`` of those that belong, clear it in the others."""
+def admit(dev: Any, cores: Records, jobs: Records, clients: Records, core: int) -> int:
+    """Find the running set of `core`: set its bit in ``admitted`` of those that belong, and return how many do."""
     bit = 1 << core
     for k in range(dev.clients):
         j = clients[k]
@@ -74,8 +74,9 @@ def admit(dev: Any, cores: Records, jobs: Records, clients: Records, core: int) 
             hvx += jobs[j].hvx
             hmx += jobs[j].hmx
             if qnn and cores[core].others == 0:
-                return  # only QNN graphs are left, and one is admitted
+                return count  # only QNN graphs are left, and one is admitted
         j = next_client(dev, jobs, clients, core)
+    return count
 
 
 def is_admitted(job: Any) -> bool:

@@ -39,12 +39,12 @@ DEVICE_FIELDS: Final = (
     "idle_timeout_ns",
     "bandwidth",  # bytes a second for all cores, background taken off; 0: not modelled
     "core_bandwidth",  # bytes a second for one core; 0: no cap
+    "stale",  # bit mask of the cores whose running set must be looked at again
     "rates_stale",  # 1 when a running set changed since rates were last shared out
 )
 
 CORE_FIELDS: Final = (
     "others",  # clients of this core that are not QNN graphs
-    "stale",  # 1 when its running set must be looked at again
     "held",  # clients holding resources
     "held_qnn",
     "held_pd",

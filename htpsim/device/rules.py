@@ -59,10 +59,10 @@ def become_client(dev: Any, cores: Records, jobs: Records, clients: Records, j: 
     jobs[j].admitted = 0
     clients[dev.clients] = j
     dev.clients += 1
-    for c in range(dev.cores):
-        if jobs[j].cores >> c & 1:
-            cores[c].stale = 1
-            if not jobs[j].qnn:
+    dev.stale |= jobs[j].cores
+    if not jobs[j].qnn:
+        for c in range(dev.cores):
+            if jobs[j].cores >> c & 1:
                 cores[c].others += 1
 
 
@@ -114,6 +114,7 @@ def take_cores(dev: Any, cores: Records, job: Any, now_ns: int) -> int:
 
 def free_cores(dev: Any, cores: Records, job: Any, now_ns: int) -> None:
     """Give them back; every core concerned must be looked at again."""
+    dev.stale |= job.cores
     for c in range(dev.cores):
         if job.cores >> c & 1:
             core = cores[c]
@@ -122,7 +123,6 @@ def free_cores(dev: Any, cores: Records, job: Any, now_ns: int) -> None:
             core.held_vtcm_bytes -= job.vtcm_bytes
             core.held_hvx -= job.hvx
             core.held_hmx -= job.hmx
-            core.stale = 1
             if core.held == 0:
                 core.idle_since_ns = now_ns
 
@@ -291,10 +291,11 @@ def dispatch(
     first, last = core, core + 1
     if dev.gangs:
         first, last = 0, dev.cores
+    room = 0
     for c in range(first, last):
-        cores[c].stale = 0
-        admit(dev, cores, jobs, clients, c)
+        room += admit(dev, cores, jobs, clients, c)
     mask = (1 << last) - (1 << first)
+    dev.stale &= ~mask
     for k in range(dev.clients):
         j = clients[k]
         if jobs[j].cores & mask and holds_core(jobs[j]) and is_admitted(jobs[j]) == jobs[j].yield_asked:
@@ -302,10 +303,12 @@ def dispatch(
                 withdraw_request(dev, jobs, changed, j, now_ns)
             else:
                 ask_to_yield(dev, jobs, changed, j, now_ns)
-    j = next_to_start(dev, cores, jobs, clients, mask)
-    while j != NOBODY:
-        start(dev, cores, jobs, changed, j, now_ns)
+    while room > 0:
         j = next_to_start(dev, cores, jobs, clients, mask)
+        if j == NOBODY:
+            break
+        start(dev, cores, jobs, changed, j, now_ns)
+        room -= 1
     share_rates(dev, jobs, clients, changed, now_ns)
 
 

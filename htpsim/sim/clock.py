@@ -8,6 +8,7 @@ happen in an order that the model defines and not in the order in which somebody
 from __future__ import annotations
 
 from collections.abc import Callable
+from heapq import heappop, heappush
 from typing import Final
 
 import simpy
@@ -28,8 +29,9 @@ LAST: Final = EventPriority((DISPATCH + 1) << (_INDEX_BITS + _NUMBER_BITS))
 class Instant(Event):
     """A SimPy event that happens at a given delay and rank."""
 
-    def __init__(self, env: simpy.Environment) -> None:
-        super().__init__(env)
+    def __init__(self, env: simpy.Environment) -> None:  # as Timeout does, without the call of Event.__init__
+        self.env = env
+        self.callbacks = []
         self._ok = True
         self._value = None
 
@@ -52,12 +54,34 @@ def host_rank(client: int, kind: int, number: int) -> EventPriority:
 
 
 class Clock(simpy.Environment):
-    """SimPy's environment, with whole nanoseconds and a place within an instant for everything that is scheduled."""
+    """SimPy's environment, with whole nanoseconds and a place within an instant for everything that is scheduled.
+
+    What must happen later in the *same* instant (a grant, a dispatch) needs no event: it waits on an agenda, in the
+    same order, and `step` takes whichever is next, the agenda's first entry or SimPy's.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._agenda: list[tuple[int, Callable[[], None]]] = []
 
     @property
     def now(self) -> int:
         """The present instant, in ns."""
         return self._now  # type: ignore[return-value]
+
+    def soon(self, place: int, action: Callable[[], None]) -> None:
+        """Do `action` in this instant, at its place; no two waiting actions may have the same place."""
+        heappush(self._agenda, (place, action))
+
+    def step(self) -> None:
+        """Do the next thing in the total order."""
+        agenda = self._agenda
+        if agenda:
+            queue = self._queue
+            if not queue or queue[0][0] > self._now or queue[0][1] > agenda[0][0]:
+                heappop(agenda)[1]()
+                return
+        super().step()
 
     def at(self, delay_ns: int, place: EventPriority, action: Action) -> Instant:
         """Schedule `action` and return its event."""

@@ -86,11 +86,11 @@ class GuardShell:
     def _ask_for_grant(self, lane: Lane) -> None:
         if not self._pending and rules.can_grant(lane.record):
             self._pending = True
-            self.env.at(0, self._rank, self._grant)
+            self.env.soon(self._rank, self._grant)
         if self.check:
             rules.validate(lane.record, lane.accounts, self.jobs, self.policy.name)
 
-    def _grant(self, event: Event) -> None:
+    def _grant(self) -> None:
         """Make one grant, and ask for the next if one more is possible."""
         self._pending = False
         for lane in self.lanes:
@@ -100,7 +100,7 @@ class GuardShell:
             if j != rules.NOBODY:
                 if any(rules.can_grant(other.record) for other in self.lanes):
                     self._pending = True
-                    self.env.at(0, self._rank, self._grant)
+                    self.env.soon(self._rank, self._grant)
                 self.granted(j)
                 return
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from simpy.events import Event
@@ -77,7 +78,8 @@ class Machine:
         self.contexts: list[Any] = []
         self.clients: list[int] = []
         self.changed: list[int] = []
-        self.dispatching = [False] * device.cores
+        self.dispatching = 0
+        self.dispatch_actions = [(rank(DISPATCH, c), partial(self._dispatch, c)) for c in range(device.cores)]
         self.slices: list[tuple[int, int, int, int]] = []
         for core in self.cores:
             core.cold = 1
@@ -103,7 +105,7 @@ class Machine:
         now: int = self.env.now
         if job.timer_ns != now or job.execute != event.execute:  # type: ignore[attr-defined]
             return
-        job.timer_ns = NEVER
+        job.timer_ns = job.scheduled_ns = NEVER
         state, since_ns = job.state, job.since_ns
         rules.look(self.dev, self.cores, self.contexts, self.jobs, self.clients, self.changed, j, now)
         if job.evictions or job.state == EVICTING:
@@ -125,34 +127,40 @@ class Machine:
             if job.state in KINDS and (job.evictions or job.state == EVICTING):
                 self.slices.append((job.execute, KINDS[job.state], job.since_ns, now))
 
-    def _dispatch(self, event: Event) -> None:
+    def _dispatch(self, core: int) -> None:
         """Bring a core's running set up to date."""
-        core: int = event.core  # type: ignore[attr-defined]
-        self.dispatching[core] = False
-        if self.cores[core].stale:
+        self.dispatching &= ~(1 << core)
+        if self.dev.stale >> core & 1:
             rules.dispatch(self.dev, self.cores, self.jobs, self.clients, self.changed, core, self.env.now)
             self._follow_up()
 
     def _follow_up(self) -> None:
         """Schedule what the rules asked for: timers that moved, cores to dispatch."""
-        dev, env = self.dev, self.env
+        dev = self.dev
         if dev.changed:
-            now = env.now
-            for k in range(dev.changed):
-                j = self.changed[k]
-                job = self.jobs[j]
-                if job.timer_ns == NEVER:
-                    continue
+            self._schedule_timers()
+        missing = dev.stale & ~self.dispatching
+        if missing:
+            self.dispatching |= missing
+            for c, (place, action) in enumerate(self.dispatch_actions):
+                if missing >> c & 1:
+                    self.env.soon(place, action)
+        if self.check:
+            validate(dev, self.cores, self.contexts, self.jobs, self.clients)
+
+    def _schedule_timers(self) -> None:
+        """Schedule the timers that moved; an event for an earlier setting finds that it has moved and does nothing."""
+        env = self.env
+        now = env.now
+        for k in range(self.dev.changed):
+            j = self.changed[k]
+            job = self.jobs[j]
+            due_ns = job.timer_ns
+            if due_ns not in (NEVER, job.scheduled_ns):
+                job.scheduled_ns = due_ns
                 event = Instant(env)
                 event.job = j  # type: ignore[attr-defined]
                 event.execute = job.execute  # type: ignore[attr-defined]
                 event.callbacks.append(self._look)
-                env.schedule(event, rank(DEVICE, job.core, job.execute), job.timer_ns - now)
-            dev.changed = 0
-        for c, core in enumerate(self.cores):
-            if core.stale and not self.dispatching[c]:
-                self.dispatching[c] = True
-                event = env.at(0, rank(DISPATCH, c), self._dispatch)
-                event.core = c  # type: ignore[attr-defined]
-        if self.check:
-            validate(self.dev, self.cores, self.contexts, self.jobs, self.clients)
+                env.schedule(event, rank(DEVICE, job.core, job.execute), due_ns - now)
+        self.dev.changed = 0

@@ -12,6 +12,7 @@ OWN_FIELDS: Final = (
     "client", "request", "stage", "step", "graph", "copy", "core", "path", "weight", "account", "token",
     "called_ns", "granted_ns", "submitted_ns", "finished_ns", "overhead_ns", "rpc_ns", "solo_ns",
     "process", "guard_account",
+    "scheduled_ns",  # instant for which its timer was last scheduled
     "lane",  # the guard lane it holds or waits in, or None
     "hold",  # the thread releases the guard itself, later than the return
     "returned",  # the event its thread waits on

@@ -123,7 +123,7 @@ class Runtime:
         job.demand = graph.demand[entry]
         job.called_ns = now
         job.granted_ns = job.submitted_ns = job.finished_ns = NEVER
-        job.started_ns = job.timer_ns = NEVER
+        job.started_ns = job.timer_ns = job.scheduled_ns = NEVER
         job.hold = hold
         job.lane = None
         event = Instant(self.env)

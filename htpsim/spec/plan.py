@@ -128,18 +128,18 @@ def solo_and_demand(graph: Graph, parts: int, part: int, width: int, device: Dev
 
     A graph cannot run faster than its cores can fetch its bytes; the last segment takes what division leaves.
     """
-    whole: npt.NDArray[np.int64] = table(graph.service)
+    solo: npt.NDArray[np.int64] = table(graph.service)
     if width > 1:
-        whole = np.maximum(1, np.rint(whole / (width * device.gang_efficiency)).astype(np.int64))
-    share = whole // parts
-    values = [int(v) for v in (whole - share * (parts - 1) if part == parts - 1 else share)]
-    nbytes = graph.dram_bytes // parts
-    if not nbytes:
-        return values, [0] * len(values)
+        solo = np.maximum(1, np.rint(solo / (width * device.gang_efficiency)).astype(np.int64))
+    share = solo // parts
+    solo = solo - share * (parts - 1) if part == parts - 1 else share
+    work = graph.dram_bytes // parts * NS_PER_S
+    if not work:
+        return solo.tolist(), [0] * len(solo)
     if device.core_dram_bandwidth:
-        least = -(-nbytes * NS_PER_S // (device.core_dram_bandwidth * width))
-        values = [max(v, least) for v in values]
-    return values, [-(-nbytes * NS_PER_S // max(1, v)) for v in values]
+        solo = np.maximum(solo, -(-work // (device.core_dram_bandwidth * width)))
+    demand: npt.NDArray[np.int64] = -(-work // np.maximum(1, solo))
+    return solo.tolist(), demand.tolist()
 
 
 class _Planner:
@@ -151,6 +151,7 @@ class _Planner:
         self.accounts: list[AccountPlan] = []
         self.notes: list[str] = []
         self.handles: dict[tuple[int, str], int] = {}
+        self.tables: dict[str, tuple[list[int], list[int]]] = {}
 
     def account(self, name: str, process: int, weight: int, priority: int) -> int:
         """Return the number of an account, opening it when it is new."""
@@ -175,9 +176,10 @@ class _Planner:
         for draw, graph in enumerate(graphs):
             for part in range(parts):
                 name = f"{model.name}/{graph.name}" + (f"#{part + 1}/{parts}" if parts > 1 else "")
-                if name not in self.graphs:
+                if name not in self.tables:
                     self.graphs.append(name)
-                solo, demand = solo_and_demand(graph, parts, part, width, device)
+                    self.tables[name] = solo_and_demand(graph, parts, part, width, device)
+                solo, demand = self.tables[name]
                 plans.append(
                     GraphPlan(
                         number=self.graphs.index(name), name=name, context=contexts.index(graph.context), draw=draw,
