@@ -1,0 +1,24 @@
+"""Scenario files: TOML in, ``htpsim.spec.Scenario`` out, every problem at once."""
+
+from htpsim.scenario.checks import problems, warnings
+from htpsim.scenario.document import find, shipped
+from htpsim.scenario.file import ResolvedScenario, ScenarioFile, load
+from htpsim.scenario.outline import Assumption, Variant
+from htpsim.scenario.presets import presets
+from htpsim.scenario.resolved import resolved_dict
+from htpsim.scenario.sourced import SourcedValue
+
+__all__ = [
+    "Assumption",
+    "ResolvedScenario",
+    "ScenarioFile",
+    "SourcedValue",
+    "Variant",
+    "find",
+    "load",
+    "presets",
+    "problems",
+    "resolved_dict",
+    "shipped",
+    "warnings",
+]

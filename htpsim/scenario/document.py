@@ -1,0 +1,152 @@
+"""Scenario files as text: reading TOML, following ``extends``, and finding the shipped ones."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import htpsim
+from htpsim.errors import ScenarioError, unknown_name
+from htpsim.scenario.complain import Layer
+
+FILES = frozenset({"profile", "genie_config", "htp_backend_ext"})
+"""Keys whose value is the path of a file, relative to the scenario file that has it."""
+
+BYTES_MAX = 4 * 2**20
+PRESETS = Path(__file__).parent / "presets"
+
+
+def shipped() -> dict[str, Path]:
+    """Return the scenarios that come with htpsim, by name: of the installed package, or of the checkout.
+
+    >>> all(path.suffix == ".toml" for path in shipped().values())
+    True
+    """
+    package = Path(htpsim.__file__).parent
+    folders = [package / "_scenarios", package.parent / "scenarios"]
+    folder = next((found for found in folders if found.is_dir()), folders[0])
+    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+
+
+def find(name: str, where: str = "") -> Path:
+    """Return the file of a scenario given as a path or as the name of a shipped one.
+
+    Raises
+    ------
+    ScenarioError
+        When there is neither; it offers the nearest name.
+    """
+    path = Path(name)
+    if path.suffix == ".toml" or path.exists():
+        return path
+    known = shipped()
+    if name not in known:
+        raise ScenarioError(unknown_name(where or "scenario", name, known) + " (or the path of a .toml file)")
+    return known[name]
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the content of a TOML file, with the paths of other files in it made absolute.
+
+    Raises
+    ------
+    ScenarioError
+        When it cannot be read or is no TOML; the message names line and column.
+    """
+    try:
+        size = path.stat().st_size
+        if size > BYTES_MAX:
+            raise ScenarioError(f"{path}: got {size} bytes, expected a scenario file of at most {BYTES_MAX}")
+        tree = tomllib.loads(path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n"))
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ScenarioError(f"{path}: got {reason}, expected a readable scenario file") from error
+    except UnicodeDecodeError as error:
+        raise ScenarioError(
+            f"{path}: got bytes that are no UTF-8 at offset {error.start}, expected TOML text"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        reason = "tables nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise ScenarioError(f"{path}: got no valid TOML, expected a scenario: {reason}") from error
+    resolved: dict[str, Any] = with_paths(tree, path.parent)
+    return resolved
+
+
+def with_paths(value: Any, folder: Path, key: str = "") -> Any:
+    """Return `value` with every path of a file in it taken from `folder`, unless it is absolute."""
+    if isinstance(value, dict):
+        return {inner: with_paths(given, folder, inner) for inner, given in value.items()}
+    if isinstance(value, list):
+        return [with_paths(given, folder, key) for given in value]
+    if not isinstance(value, str):
+        return value
+    is_file = key in FILES or (key in {"preset", "value"} and value.endswith(".toml"))
+    return str(folder / value) if is_file else value
+
+
+def read_chain(path: Path) -> list[Layer]:
+    """Return a scenario file and those that it extends, the most basic first.
+
+    Raises
+    ------
+    ScenarioError
+        When one cannot be read, or extends itself by whatever detour.
+    """
+    layers: list[Layer] = []
+    seen: list[Path] = []
+    while True:
+        real = path.resolve()
+        if real in seen:
+            names = " -> ".join(found.name for found in [*seen[seen.index(real) :], real])
+            raise ScenarioError(f"{layers[0].label}: extends: got a circle ({names}), expected a file that ends it")
+        seen.append(real)
+        tree = read_toml(path)
+        base = tree.pop("extends", None)
+        layers.insert(0, Layer(str(path), (), tree))
+        if base is None:
+            return layers
+        if not isinstance(base, str) or not base.strip():
+            raise ScenarioError(f"{path}: extends: got no text, expected a .toml file or a shipped scenario")
+        path = path.parent / base if base.endswith(".toml") else find(base, f"{path}: extends")
+
+
+def set_layer(assignments: Sequence[str], folder: Path) -> Layer:
+    """Return the layer of ``key=value`` assignments: TOML values, or text where that is no TOML.
+
+    Raises
+    ------
+    ScenarioError
+        For every assignment that is none.
+
+    Examples
+    --------
+    >>> set_layer(["guard.slots_per=core", "instances.weight=[4,2]"], Path()).tree
+    {'guard': {'slots_per': 'core'}, 'instances': {'weight': [4, 2]}}
+    """
+    from htpsim.scenario.overlay import merge
+
+    tree: dict[str, Any] = {}
+    problems = []
+    for assignment in assignments:
+        key, sign, text = assignment.partition("=")
+        parts = [part.strip() for part in key.split(".")]
+        if not sign or not all(parts):
+            problems.append(f"--set: got '{assignment}', expected key=value, such as guard.slots_per=core")
+            continue
+        value = _value(text.strip())
+        for part in reversed(parts):
+            value = {part: value}
+        tree = merge(tree, with_paths(value, folder))
+    if problems:
+        raise ScenarioError(*problems)
+    return Layer("--set", (), tree)
+
+
+def _value(text: str) -> Any:
+    try:
+        parsed = tomllib.loads(f"value = {text}")
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return text
+    return parsed["value"] if list(parsed) == ["value"] else text
