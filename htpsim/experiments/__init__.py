@@ -1,0 +1,1 @@
+"""Runs, comparisons, and what they are held to."""
