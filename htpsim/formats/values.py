@@ -136,7 +136,7 @@ def time_ns(value: Value[int] | Value[float], file: str) -> int:
     2500000
     """
     try:
-        converted = parse_time(f"{value.value}{value.unit}")
+        converted = parse_time(f"{value.value} {value.unit}")
     except ValueError as error:
         raise FormatError(f"{file}:{value.line}: {error}") from error
     if converted <= 0:

@@ -77,7 +77,10 @@ def read(source: Source, lenient: bool = False) -> Report:
         Names the line of what is no YAML or not of the expected type.
     """
     data = parse(source)
-    return Report(NAME, source.name, data, facts(data), source.notes + warnings(data))
+    notes = source.notes + warnings(data)
+    if not source.text.endswith("\n"):
+        notes += ("the file does not end in a line break: if it was cut off, its last value may be cut off too",)
+    return Report(NAME, source.name, data, facts(data), notes)
 
 
 def parse(source: Source) -> PerfFile:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from htpsim.formats.values import Value
 
 Number: TypeAlias = Value[int] | Value[float]
+
+HVX_THREADS: Final = "Number of HVX threads used"
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +174,11 @@ class ViewerLog:
 
     @property
     def hvx_threads(self) -> Number | None:
-        """How many HVX threads the backend used, on average."""
-        return self.average.event("Number of HVX threads used") if self.average else None
+        """How many HVX threads the backend used: on average, the most of any graph."""
+        graphs = self.average.graphs if self.average else ()
+        stated = [value for graph in graphs if (value := graph.event(HVX_THREADS)) is not None]
+        own = self.average.event(HVX_THREADS) if self.average else None
+        return max(stated, key=lambda value: value.value) if stated else own
 
     def checked(self) -> ViewerLog:
         """Mark the log as cut when its last section is empty, or lists less than the average does.

@@ -60,7 +60,7 @@ _OPERATION: Final = re.compile(r"(?P<name>.+) \(cycles\)")
 _RESOURCES: Final = re.compile(r"Resources?:\s.*")
 _VERSION: Final = re.compile(r"(?P<tool>[A-Za-z][\w-]*)\s+(?P<version>v\d[\w.]*)")
 _DECORATION: Final = re.compile(r"[-=_~*]{3,}|`{3}\w*|Total Inference Time:|Generated using:")
-_MARKUP: Final = re.compile(r"^(?:[>#*|`-]+\s+)+")
+_MARKUP: Final = re.compile(r"^(?:[>#*|`-]+(?:\s+|$))+")
 _BROKEN: Final = re.compile(r"\s|NetRun(?: IPS[^:]*)?:|Backend \(|Graph \d+ \(|[A-Z][\w /-]{1,40} Stats\b")
 _LINE_MAX: Final = 4096
 _ASKED: Final = re.compile(r"--num_inferences[= ](\d{1,9})\b")
@@ -180,24 +180,31 @@ def _clean(line: str) -> str:
     return text if _DECORATION.fullmatch(text) else _MARKUP.sub("", text).rstrip("*`| ")
 
 
-def _headings(source: Source) -> list[int]:
+def _filled(source: Source) -> list[tuple[int, str]]:
+    """Return the lines that hold something, cleaned, with their numbers."""
+    cleaned = ((number, _clean(line)) for number, line in enumerate(source.lines, start=1))
+    return [(number, text) for number, text in cleaned if text]
+
+
+def _headings(filled: list[tuple[int, str]]) -> list[int]:
     """Return the lines that are headings: known ones, and unknown ones that stand where a heading would."""
-    filled = [(number, _clean(line)) for number, line in enumerate(source.lines, start=1) if line.strip()]
+    body = (_DECORATION, _GRAPH, _MEASUREMENT)
     found = []
-    for (number, text), (_, following) in zip(filled, [*filled[1:], (0, "")], strict=True):
+    for index, (number, text) in enumerate(filled):
         heading = _SECTION.fullmatch(text)
-        body = (_DECORATION, _GRAPH, _MEASUREMENT)
+        following = filled[index + 1][1] if index + 1 < len(filled) else ""
         if heading and (_heading(heading) in SECTIONS or any(pattern.fullmatch(following) for pattern in body)):
             found.append(number)
     return found
 
 
 def _parse(source: Source, lenient: bool) -> tuple[ViewerLog, tuple[str, ...]]:
-    headings = _headings(source)
+    filled = _filled(source)
+    headings = _headings(filled)
     if not headings:
         return _without_sections(source, lenient)
     reader = _Reader(source, lenient, first=headings[0], last_heading=headings[-1])
-    log = reader.read()
+    log = reader.read(filled)
     return log, tuple(reader.notes)
 
 
@@ -227,19 +234,18 @@ class _Reader:
         self.notes: list[str] = []
         self.cut = False
 
-    def read(self) -> ViewerLog:
+    def read(self, filled: list[tuple[int, str]]) -> ViewerLog:
         """Read until the log ends; what follows is a page around it."""
         last = self.first
-        filled = [number for number, line in enumerate(self.source.lines, start=1) if line.strip()]
-        for number in filled:
+        for number, text in filled:
             if number < self.first:
                 continue
-            line = self.source.lines[number - 1]
-            if self._take(number, _clean(line)):
+            if self._take(number, text):
                 last = number
                 continue
+            line = self.source.lines[number - 1]
             broken = _BROKEN.match(line) is not None
-            if broken and number == filled[-1]:
+            if broken and number == filled[-1][0]:
                 self.cut = True
                 self.notes.append(f"line {number}: {shown(line)} is cut off and not read")
                 last = number
