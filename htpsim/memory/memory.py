@@ -173,8 +173,8 @@ class Memory:
         for taking in (*plan.mapped.values(), *copy_takings(copy, model, contexts, self.device)):
             self._ledgers.take(now_ns, taking)
         if model.load == "mmap":
-            for name, taking in {file.item: file for file in (mapped_file(model, c) for c in model.contexts)}.items():
-                self._mapped.setdefault(name, (taking, []))[1].append(copy)
+            for file in (mapped_file(model, context) for context in model.contexts):
+                self._mapped.setdefault(file.item, (file, []))[1].append(copy)
         promise: Counter[At] = Counter()
         for ledger, place, _, count_bytes in user_takings(ANYONE, copy, model, contexts, model.kv_bytes):
             promise[ledger, place] += count_bytes
@@ -334,7 +334,7 @@ class Memory:
         held: set[At] = {(ledger, place) for ledger in LIMITS for place in self._ledgers.places(ledger)}
         for at in held | owed.keys() | self._room.promised.keys():
             if +owed.get(at, Counter()) != Counter(self._ledgers.items(*at)):
-                raise InvariantError(f"{at}: holds {self._ledgers.items(*at)}, copies and users account for {owed.get(at)}")
+                raise InvariantError(f"{at}: holds {self._ledgers.items(*at)}, accounted for are {owed.get(at)}")
             limit = getattr(self.device, LIMITS[at[0]])
             if limit is not None and self._room.taken(at) > limit:
                 raise InvariantError(f"{at}: {self._room.taken(at)} B held or promised, limit {limit} B")

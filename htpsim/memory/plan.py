@@ -242,7 +242,7 @@ def _count_on_host(
         plan.count_on(who, ("host", HOST), context.binary_bytes)
         return
     file = mapped_file(model, context)
-    known = mapped.get(file.item) or plan.mapped.get(file.item)
+    known = mapped.get(file.item)
     if known is None:
         plan.count_on(who, ("host", HOST), file.count_bytes)
         plan.mapped[file.item] = file

@@ -18,7 +18,8 @@ Load = tuple[int, int, int]
 
 def run(bandwidth: int | None, loads: Iterable[Load]) -> dict[int, int]:
     """Return the end of each load, driven as an engine does: starts and ends in order of time."""
-    loading, ends = Loading(bandwidth), {}
+    loading = Loading(bandwidth)
+    ends: dict[int, int] = {}
     waiting = sorted(loads, key=lambda load: load[0])
     now_ns = 0
     while True:

@@ -48,7 +48,7 @@ def refused(memory: Memory, error: type[Exception], call: Callable[[], object]) 
 
 
 def test_the_terms_of_a_context_and_of_its_users_lie_where_they_belong() -> None:
-    terms = {"weights_bytes": 100, "run_list_bytes": 20, "spill_fill_bytes": 7, "vtcm_backup_bytes": 8}
+    terms: dict[str, Any] = {"weights_bytes": 100, "run_list_bytes": 20, "spill_fill_bytes": 7, "vtcm_backup_bytes": 8}
     memory = Memory(Device(model_reserve_bytes=1000))
 
     (loaded,) = memory.load("vit 0", one(io_bytes=5, file_bytes=130, **terms), 0, (0,), 10)
@@ -93,7 +93,7 @@ def test_all_that_was_taken_is_given_back_and_the_peak_remains() -> None:
 
 def test_phi4_vit_context_five_terms() -> None:
     """Predicted: the five terms a public log prints for a phi-4 ViT context sum to what it reserves."""
-    terms = {"weights_bytes": 425_721_856, "run_list_bytes": 31_498_496, "io_bytes": 4_882_432}
+    terms: dict[str, Any] = {"weights_bytes": 425_721_856, "run_list_bytes": 31_498_496, "io_bytes": 4_882_432}
     vit = one(**terms, spill_fill_bytes=12_320_768, vtcm_backup_bytes=8_388_608)
     memory = Memory(Device())
     memory.load("veg", vit, 0, (0,), 0)
@@ -525,7 +525,7 @@ def test_validate_finds_damage(damage: Callable[[Memory], object]) -> None:
     ],
     ids=str,
 )
-def test_validate_finds_more_than_a_limit(limits: dict[str, int]) -> None:
+def test_validate_finds_more_than_a_limit(limits: dict[str, Any]) -> None:
     memory = used()
     memory.device = memory._room.device = Device(**limits)
 

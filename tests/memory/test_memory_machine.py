@@ -171,7 +171,7 @@ class MemoryMachine(RuleBasedStateMachine):
                 self.detach(copy, user)
             self.unload(copy)
         if self.now_ns:
-            assert [self.memory.held(ledger) for ledger in ("device", "host", "pd")] == [0, 0, 0]  # type: ignore[arg-type]
+            assert [self.memory.held(ledger) for ledger in ("device", "host", "pd")] == [0, 0, 0]
             assert sum(delta for *_, delta in self.memory.events) == 0
             assert not any(self.memory.core_reserved_bytes())
 

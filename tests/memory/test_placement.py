@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -67,7 +68,7 @@ def test_a_gang_wider_than_the_device_is_refused(width: int) -> None:
         ("per-process", "device-per-core", True),
     ],
 )
-def test_two_cores_share_a_key_as_far_as_copies_reach(copies: str, topology: str, shared: bool) -> None:
+def test_two_cores_share_a_key_as_far_as_copies_reach(copies: str, topology: Any, shared: bool) -> None:
     device = Device(cores=2, topology=topology)
 
     assert (registry_key(LLM, 0, 0, copies, device) == registry_key(LLM, 0, 1, copies, device)) is shared
