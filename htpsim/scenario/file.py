@@ -16,7 +16,7 @@ from htpsim.scenario.build import Builder
 from htpsim.scenario.checks import findings, warnings
 from htpsim.scenario.complain import Layer, condense, place, sentences
 from htpsim.scenario.document import find, read_chain, set_layer
-from htpsim.scenario.outline import PARTS, Address, Assumption, Outline, Variant, choices, outline
+from htpsim.scenario.outline import PARTS, Address, Assumption, Choice, Outline, Variant, choices, outline
 from htpsim.scenario.presets import Shelf
 from htpsim.scenario.resolved import resolved_dict, without_none
 from htpsim.scenario.sourced import SourcedValue
@@ -105,11 +105,10 @@ def load(path_or_name: str | os.PathLike[str], *, set_values: Sequence[str] = ()
     last = Layer(last.label, (), {key: value for key, value in last.tree.items() if key in PARTS})
     shelf = Shelf()
     problems = list(found.problems)
-    base: ResolvedScenario | None = None
+    base, complaints = _resolve(path, found, last, shelf, None, None, ())
+    problems += complaints
     for choice in choices(found):
-        resolved, complaints = _resolve(path, found, last, shelf, *choice)
-        problems += complaints
-        base = base or resolved
+        problems += _faults(path, found, last, shelf, choice)
     if problems or base is None:
         raise ScenarioError(*dict.fromkeys(problems))
     return ScenarioFile(
@@ -125,6 +124,14 @@ def load(path_or_name: str | os.PathLike[str], *, set_values: Sequence[str] = ()
         _last=last,
         _shelf=shelf,
     )
+
+
+def _faults(path: Path, found: Outline, last: Layer, shelf: Shelf, choice: Choice) -> list[str]:
+    """Return what is wrong with an overlay; what only the values set by hand break is left until it is asked for."""
+    complaints = _resolve(path, found, last, shelf, *choice)[1]
+    if complaints and last.tree:
+        return _resolve(path, found, Layer(last.label, (), {}), shelf, *choice)[1] and complaints
+    return complaints
 
 
 def _addresses(variant: str | None, case: str | None, options: Sequence[str]) -> list[Address]:

@@ -20,6 +20,10 @@ Address = tuple[str, ...]
 """Of an overlay: ("variants", NAME), ("cases", NAME) or ("assumptions", NAME, OPTION)."""
 
 
+Choice = tuple[str | None, str | None, tuple[str, ...]]
+"""Variant, case, options."""
+
+
 @dataclass(frozen=True, slots=True)
 class Variant:
     """A named overlay: what it is called in tables, and what it means."""
@@ -137,9 +141,8 @@ def _word(layer: Layer, path: Address, value: Any, result: Outline, one_line: bo
         result.words[path] = value.strip()
 
 
-def choices(outline: Outline) -> Iterator[tuple[str | None, str | None, tuple[str, ...]]]:
-    """Yield (variant, case, options) of everything to validate: the base, and each overlay upon it by itself."""
-    yield None, None, ()
+def choices(outline: Outline) -> Iterator[Choice]:
+    """Yield (variant, case, options) of each overlay by itself upon the base."""
     for address in outline.overlays:
         if address[0] == "variants":
             yield address[1], None, ()

@@ -18,6 +18,9 @@ from htpsim.units import parse_time
 NONE = "none"
 """What a file writes where the spec says None."""
 
+NAMED = frozenset({Model, *NAMED_LISTS.values()})
+"""Tables that others refer to by name."""
+
 NAMES = r"^[A-Za-z0-9_][A-Za-z0-9_.\-]*$"
 
 SPEC_OF: dict[str, type] = {name: type(getattr(Scenario(), name)) for name in SECTIONS}
@@ -46,24 +49,24 @@ def _parameter(value: object) -> int | str:
 Parameters = dict[Name, Annotated[Any, BeforeValidator(_parameter)]]
 
 
-def _scalar(key: Key) -> Any:
+def _scalar(key: Key, named: bool) -> Any:
     if key.type is int:
         return quantity(key.unit)
     if words_of(key.type):
         return key.type
-    if key.key == "name":
+    if key.key == "name" and named:
         return Name
     return {float: Number, bool: Switch, str: Text}[key.type]
 
 
-def value_type(key: Key) -> Any:
-    """Return the Pydantic type of what a key holds, its nullability left aside."""
+def value_type(key: Key, named: bool) -> Any:
+    """Return the Pydantic type of what a key holds, its nullability left aside; `named` tables have a strict name."""
     if key.shape is Shape.SCALAR:
-        return _scalar(key)
+        return _scalar(key, named)
     if key.shape is Shape.DISTRIBUTION:
         return distribution(key.unit)
     if key.shape is Shape.VALUES:
-        return several(_scalar(key))
+        return several(_scalar(key, named))
     if key.shape is Shape.TABLES:
         return several(table(key.type))
     if key.shape is Shape.TABLE:
@@ -81,7 +84,7 @@ def table(spec: type) -> type[BaseModel]:
     """
     members: dict[str, Any] = {}
     for key in keys_of(spec).values():
-        kind = value_type(key)
+        kind = value_type(key, spec in NAMED)
         if key.nullable:
             kind = annotated(kind | None, BeforeValidator(_null))
         described = Field(default=... if key.required else _default(key), description=key.text or None)
