@@ -35,8 +35,8 @@ def water_fill(demands: Sequence[float], weights: Sequence[float], capacity: flo
 
     Examples
     --------
-    >>> water_fill([0.2, 1.0, 1.0], [1, 1, 2], 1.0)
-    [0.2, 0.26666666666666666, 0.5333333333333333]
+    >>> water_fill([0.25, 1.0, 1.0], [1, 1, 2], 1.0)
+    [0.25, 0.25, 0.5]
     """
     given = [0.0] * len(demands)
     left, weight_left = max(capacity, 0.0), float(sum(weights))
