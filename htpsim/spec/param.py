@@ -60,13 +60,13 @@ def parameters(spec: object, prefix: str = "") -> Iterator[tuple[str, Param, obj
     for f in fields(spec):
         name = f"{prefix}.{f.name}" if prefix else f.name
         value = getattr(spec, f.name)
-        if is_dataclass(value):
+        if "param" in f.metadata:
+            yield name, _param(f), value
+        elif is_dataclass(value):
             yield from parameters(value, name)
         elif isinstance(value, tuple) and value and is_dataclass(value[0]):
             for item in value:
                 yield from parameters(item, f"{name}.{getattr(item, 'name', '?')}")
-        elif "param" in f.metadata:
-            yield name, _param(f), value
 
 
 def _param(f: Field[Any]) -> Param:
