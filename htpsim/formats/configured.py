@@ -86,6 +86,15 @@ def model_facts(path: str | os.PathLike[str]) -> ModelFacts:
     ------
     FormatError
         When the file is not such a configuration.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "genie_config.json")
+    ...     _ = path.write_text('{"dialog": {"context": {"size": 4096}}}')
+    ...     model_facts(path).context_tokens
+    Value(value=4096, unit='tokens', line=1)
     """
     config = genie_config.parse(load(path))
     engine = config.engine
@@ -116,6 +125,15 @@ def device_facts(path: str | os.PathLike[str]) -> DeviceFacts:
     ------
     FormatError
         When the file is not such a configuration, or a wrapper points to a file that is not there.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "htp_backend_ext_config.json")
+    ...     _ = path.write_text('{"devices": [{"cores": [{"core_id": 0}, {"core_id": 1}]}]}')
+    ...     device_facts(path).cores
+    2
     """
     name = os.fspath(path)
     data = htp_backend_ext.parse(load(path))

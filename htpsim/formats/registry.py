@@ -35,6 +35,15 @@ def recognise(path: str | os.PathLike[str]) -> str:
     ------
     FormatError
         When no format fits, or two fit equally well; lists the known ones.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "any name")
+    ...     _ = path.write_text('{"devices": [{"soc_model": 69, "dsp_arch": "v79"}]}')
+    ...     recognise(path)
+    'htp-backend-ext'
     """
     return recognise_source(load(path)).name
 
@@ -76,6 +85,16 @@ def read(path: str | os.PathLike[str], format: str | None = None, lenient: bool 
     ------
     FormatError
         Names file and line, what is there, and what was expected.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "profile.txt")
+    ...     _ = path.write_text("Init Stats:\\n-----------\\n    NetRun: 1200 us\\n")
+    ...     report = read(path)
+    >>> [(fact.section, fact.name, fact.value, fact.unit, fact.line) for fact in report.facts if fact.line]
+    [('Init', 'NetRun', 1200, 'us', 3)]
     """
     source = load(path, lenient)
     return _format(source, format).read(source, lenient)
@@ -111,6 +130,15 @@ def service_time_ns(
     ------
     FormatError
         When nothing fits, with the nearest name, or several do, with what tells them apart.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "profile.txt")
+    ...     _ = path.write_text("Execute Stats (Average):\\nGraph 0 (vit):\\n    NetRun: 2952 us\\n")
+    ...     service_time_ns(path, "vit").value_ns
+    2952000
     """
     source = load(path)
     found = _format(source, None)

@@ -25,7 +25,7 @@ NAMES = sorted(BYTES)
 fragments = st.sampled_from(
     [b"", b"\x00", b"\xff", b"\r", b"\x1b[31m", b'"', b"}", b"[", b"{", b":", b"- ", b"&a ", b"*a", b"!!int ", b"1e999",
      b"NaN", b"-1", b"9" * 30, b"null", b"Execute Stats (Min):\n", b"    NetRun: 7 us\n", b"Graph 0 (x):\n", b"\t",
-     b"\n", b"<TODO>", b"\\", b"\xed\xa0\x80", b"? ", b"---\n", b"models:\n", b'"devices": ']
+     b"\n", b"<SOC>", b"\\", b"\xed\xa0\x80", b"? ", b"---\n", b"models:\n", b'"devices": ']
 )  # fmt: skip
 
 
@@ -68,16 +68,16 @@ def test_damage_is_read_or_refused(case: tuple[str, bytes], lenient: bool) -> No
             assert fact.line is None or 1 <= fact.line <= len(source.lines)
 
 
-@given(st.sampled_from(NAMES), st.data())
-def test_a_cut_file_states_no_time_that_the_whole_one_does_not(name: str, data: st.DataObject) -> None:
+@given(st.sampled_from([name for name in NAMES if name.startswith("viewer")]), st.data())
+def test_a_cut_log_states_no_number_that_the_whole_one_does_not(name: str, data: st.DataObject) -> None:
     text = BYTES[name]
     cut = text[: data.draw(st.integers(0, len(text)))]
-    whole_numbers = set(re.findall(r"[\d.]+", text.decode()))
+    whole_numbers = {float(number) for number in re.findall(r"\b\d+(?:\.\d+)?\b", text.decode())}
     with contextlib.suppress(FormatError):
         for report in read_everything(decode(name, cut), lenient=False):
-            measured = [fact for fact in report.facts if fact.unit in ("us", "ms", "tokens/s", "inf/sec") and fact.line]
             if report.format == "qnn-viewer":
-                assert all(str(fact.value) in whole_numbers or f"{fact.value}00" in whole_numbers for fact in measured)
+                measured = [fact.value for fact in report.facts if isinstance(fact.value, int | float) and fact.line]
+                assert set(measured) <= whole_numbers
 
 
 @given(st.text(max_size=200), st.booleans())

@@ -86,7 +86,7 @@ def test_every_node_knows_its_line_and_place() -> None:
     ("text", "message"),
     [
         ("", "a.json:1: got an empty file, expected a JSON document"),
-        ('{"a": <TODO>}', "a.json:1:7: got '<TODO>}', expected a value; text stands in quotes, placeholders"),
+        ('{"a": <SOC>}', "a.json:1:7: got '<SOC>}', expected a value; text stands in quotes, placeholders"),
         ('{"a": NaN}', "a.json:1:7: got 'NaN}', expected a finite number"),
         ('{"a": -Infinity}', "a.json:1:7: got '-Infinity}', expected a finite number"),
         ('{"a": 1e999}', "a.json:1:7: got '1e999}', expected a number below 1e308"),

@@ -205,6 +205,14 @@ def test_notes_say_what_is_easily_misread() -> None:
     assert not [note for note in read(CPU).notes if "IPS" in note]
 
 
+def test_a_rate_is_never_taken_for_a_time() -> None:
+    text = CPU.replace("    NetRun: 10100 us", "    NetRun: 10100 inf/sec")
+
+    assert not [note for note in read(text).notes if "IPS" in note]
+    with pytest.raises(FormatError, match=r"^a\.txt:40: got '10100 inf/sec', expected a time"):
+        time_of(text, ServiceQuery(event="NetRun"))
+
+
 @pytest.mark.parametrize(
     ("text", "query", "value_ns", "source"),
     [

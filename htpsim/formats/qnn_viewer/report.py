@@ -12,7 +12,7 @@ _NEAR = 0.01
 def facts(log: ViewerLog) -> tuple[Fact, ...]:
     """List everything that was measured, in the order of the file, after what the log says of itself."""
     rows = [row("log", f"version of {tool}", version) for tool, version in log.versions]
-    derived = "derived from the names of the events"
+    derived = "derived from the names of the events, not stated"
     rows += [Fact("log", "backend", log.backend, note=derived if log.backend else "the events do not tell")]
     rows += [Fact("log", "profiling level", log.level, note=derived if log.level else "the events do not tell")]
     rows += [Fact("log", "number of inferences", None, note="not in such a log")]
@@ -44,7 +44,7 @@ def warnings(log: ViewerLog) -> tuple[str, ...]:
         )
     average = log.average.event("NetRun") if log.average else None
     ips = log.ips
-    if ips is not None and average is not None and ips.value > 0:
+    if ips is not None and ips.value > 0 and average is not None and average.unit in TIME_UNITS:
         per_inference = 1e6 / ips.value
         measured = _microseconds(average)
         if abs(per_inference - measured) > _NEAR * measured:
