@@ -168,7 +168,8 @@ class Memory:
         """
         after = self._next(copy, Stimulus.LOAD)
         mapped = {name: taking for name, (taking, _) in self._mapped.items()}
-        plan = plan_load(self._room, copy, model, process, cores, self.contexts_loaded(process), mapped)
+        models = {place: c.model for e in self._copies.values() for c in e.contexts for place in c.places}
+        plan = plan_load(self._room, copy, model, process, cores, self.contexts_loaded(process), mapped, models)
         contexts = tuple(plan.contexts)
         for taking in (*plan.mapped.values(), *copy_takings(copy, model, contexts, self.device)):
             self._ledgers.take(now_ns, taking)

@@ -71,6 +71,8 @@ class Plan:
     contexts: list[LoadedContext] = field(default_factory=list)
     mapped: dict[str, Taking] = field(default_factory=dict)
     """Files to be mapped that are not mapped yet, by name."""
+    models: dict[str, str] = field(default_factory=dict)
+    """The model whose contexts a PD holds, by place of the PD."""
 
     def free(self, at: At) -> int | None:
         """Return the bytes free at a place; None when it has no limit."""
@@ -104,6 +106,7 @@ def plan_load(
     cores: tuple[int, ...],
     contexts_loaded: int,
     mapped: Mapping[str, Taking],
+    models: Mapping[str, str],
 ) -> Plan:
     """Return where the contexts of a copy go.
 
@@ -117,6 +120,8 @@ def plan_load(
         Contexts that the process holds already.
     mapped : mapping
         Files that are mapped already, by name.
+    models : mapping
+        The model in each PD that is in use, by place.
 
     Raises
     ------
@@ -125,7 +130,7 @@ def plan_load(
     ScenarioError
         When a file is mapped already with another size.
     """
-    plan = Plan(room)
+    plan = Plan(room, models=dict(models))
     plan.count_on(f"model '{model.name}', reserve of '{copy}'", ("device", DRAM), room.device.model_reserve_bytes)
     kv_bytes = kv_shares(model, model.kv_bytes)
     for index, (context, context_kv_bytes) in enumerate(zip(model.contexts, kv_bytes, strict=True)):
@@ -134,7 +139,7 @@ def plan_load(
         _count_on_host(plan, who, copy, model, context, mapped)
         asked_bytes = context.reserved_bytes + context_kv_bytes
         plan.count_on(who, ("device", DRAM), asked_bytes)
-        pds = tuple(_first_fit(plan, who, process, core, asked_bytes) for core in cores)
+        pds = tuple(_first_fit(plan, who, model.name, process, core, asked_bytes) for core in cores)
         plan.contexts.append(
             LoadedContext(f"{copy}/{context.name}", copy, model.name, context, process, tuple(cores), pds)
         )
@@ -253,20 +258,28 @@ def _count_on_host(
         )
 
 
-def _first_fit(plan: Plan, who: str, process: int, core: int, asked_bytes: int) -> int:
-    """Return the first PD of a process on a core that has room; one that is not open yet is an empty one."""
-    pds: list[At] = [("pd", pd_place(process, core, pd)) for pd in range(plan.room.device.pd_count)]
-    for pd, at in enumerate(pds):
+def _first_fit(plan: Plan, who: str, model: str, process: int, core: int, asked_bytes: int) -> int:
+    """Return the first PD of a process on a core that has room; one that is not open yet is an empty one.
+
+    Under the rule "by-model" a PD in use takes no other model's contexts.
+    """
+    device = plan.room.device
+    pds: list[At] = [("pd", pd_place(process, core, pd)) for pd in range(device.pd_count)]
+    open_to_it = [at for at in pds if device.pd_rule == "any" or plan.models.get(at[1], model) == model]
+    for at in open_to_it:
         if plan.fits(at, asked_bytes):
+            plan.models[at[1]] = model
             plan.planned[at] += asked_bytes
-            return pd
-    limit = plan.room.device.pd_bytes
-    emptiest = max((plan.free(at) or 0 for at in pds), default=0)
+            return pds.index(at)
+    who += (
+        f": a context is never split, and of the {len(pds)} PDs (device.pd_count) of process {process} on core {core}"
+    )
+    if not open_to_it:
+        raise CapacityError(
+            f"{who} each holds another model (device.pd_rule by-model): device.pd_count {len(pds)}, asked 1, "
+            f"held {len(pds)}, free 0"
+        )
+    emptiest = max(plan.free(at) or 0 for at in open_to_it)
     refuse_room(
-        f"{who}: a context is never split, and none of the {len(pds)} PDs (device.pd_count) of process {process} on "
-        f"core {core} has room; in the emptiest",
-        "pd_bytes",
-        limit,
-        asked_bytes,
-        limit - emptiest,
+        f"{who} none has room; in the emptiest", "pd_bytes", device.pd_bytes, asked_bytes, device.pd_bytes - emptiest
     )

@@ -113,6 +113,13 @@ class Device:
         unit="bytes",
         vary=(3_200_000_000, 3_750_000_000),
     )
+    pd_rule: Literal["by-model", "any"] = param(
+        "measured",
+        "which PDs a context may go to, first fit: those of its own model, as a public log shows a ViT in PD 0 and its "
+        "LLM in PD 2, or any with room",
+        default="by-model",
+        vary=("by-model", "any"),
+    )
     pd_count: int = param("assumed", "protection domains a process may open on a core", default=4, vary=(1, 2, 4))
     mapping_limit_bytes: int | None = param("measured", "largest single weight mapping", default=None, unit="bytes")
     contexts_per_process: int | None = param("assumed", "contexts a process may hold", default=None)

@@ -531,3 +531,30 @@ def test_validate_finds_more_than_a_limit(limits: dict[str, Any]) -> None:
 
     with pytest.raises(InvariantError):
         memory.validate()
+
+
+def test_each_model_has_protection_domains_of_its_own() -> None:
+    memory = Memory(Device(pd_bytes=10, pd_count=2))
+    memory.load("vit", model(2, name="vit"), 0, (0,), now_ns=0)
+    memory.load("llm", model(3, 3, name="llm"), 0, (0,), now_ns=0)
+
+    assert [list(pd) for pd in memory.pds()[0, 0]] == [["vit/c0"], ["llm/c0", "llm/c1"]]
+
+    said = refused(memory, CapacityError, lambda: memory.load("asr", model(1, name="asr"), 0, (0,), now_ns=1))
+    assert "each holds another model (device.pd_rule by-model): device.pd_count 2" in said
+
+
+def test_any_model_shares_a_protection_domain_when_the_rule_says_so() -> None:
+    memory = Memory(Device(pd_bytes=10, pd_rule="any"))
+    memory.load("vit", model(2, name="vit"), 0, (0,), now_ns=0)
+    memory.load("llm", model(3, 3, name="llm"), 0, (0,), now_ns=0)
+
+    assert [list(pd) for pd in memory.pds()[0, 0]] == [["vit/c0", "llm/c0", "llm/c1"]]
+
+
+def test_a_protection_domain_is_any_models_again_once_it_is_empty() -> None:
+    memory = Memory(Device(pd_bytes=10, pd_count=1))
+    memory.load("vit", model(2, name="vit"), 0, (0,), now_ns=0)
+    memory.unload("vit", now_ns=1)
+
+    assert memory.load("llm", model(3, name="llm"), 0, (0,), now_ns=2)[0].pds == (0,)
