@@ -244,7 +244,7 @@ def test_no_more_pds_than_a_process_may_open() -> None:
     words = refused(memory, CapacityError, lambda: memory.load("a", model(7, 8, 4), 0, (0,), 0))
 
     assert "model 'm', context 2 'c2' of copy 'a'" in words
-    assert "none of the 2 PDs (device.pd_count) of process 0 on core 0" in words
+    assert "of the 2 PDs (device.pd_count) of process 0 on core 0 none has room" in words
     assert "asked 4 B (4 B), held 7 B (7 B), free 3 B (3 B)" in words
 
 
