@@ -51,13 +51,11 @@ def main() -> None:
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _show(*renderables: RenderableType) -> None:
+def _show(page: RenderableType) -> None:
     """Print to the terminal, in colour only where it is one and NO_COLOR is not set."""
-    from rich.console import Console
+    from htpsim.report.cells import console
 
-    console = Console(width=None if sys.stdout.isatty() else 80, highlight=False, soft_wrap=False)
-    for renderable in renderables:
-        console.print(renderable)
+    console().print(page)
 
 
 def _show_json(value: object) -> None:
@@ -70,11 +68,12 @@ def _progress(title: str) -> Iterator[Progress | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+    from htpsim.report.cells import console
+
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=console(stderr=True), transient=True) as bar:
         job = bar.add_task(title, total=None)
 
         def update(done: int, total: int, what: str) -> None:
@@ -123,7 +122,7 @@ def run(
 ) -> None:
     """Run one SCENARIO: the path of a .toml file, or a shipped one's name."""
     from htpsim.experiments.single import run_one
-    from htpsim.report import text
+    from htpsim.report.pages import single_page
 
     settings = _settings(given["set_values"], given["seed"], given["duration"], given["replications"])
     with _progress("running") as progress:
@@ -138,7 +137,7 @@ def run(
     if given["as_json"]:
         _show_json([summary.to_dict() for summary in single.summaries])
         return
-    _show(*text.single_tables(single))
+    _show(single_page(single))
     _tell_where(given["out"])
 
 
@@ -153,7 +152,7 @@ def run(
 def compare(scenario: str, variants: tuple[str, ...], cases: tuple[str, ...], grid: bool, **given: Any) -> None:
     """Compare the variants of a SCENARIO on the same draws."""
     from htpsim.experiments.compare import compare as compare_variants
-    from htpsim.report import text
+    from htpsim.report.pages import comparison_dict, comparison_page
 
     settings = _settings(given["set_values"], given["seed"], given["duration"], given["replications"])
     with _progress("comparing") as progress:
@@ -166,11 +165,9 @@ def compare(scenario: str, variants: tuple[str, ...], cases: tuple[str, ...], gr
 
         write_comparison(comparison, given["out"], sys.argv)
     if given["as_json"]:
-        from htpsim.report.verdict import comparison_dict
-
         _show_json(comparison_dict(comparison))
         return
-    _show(*text.comparison_tables(comparison))
+    _show(comparison_page(comparison))
     _tell_where(given["out"])
 
 
@@ -214,11 +211,11 @@ def schema(output: Path | None) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def scenarios(as_json: bool) -> None:
     """List the scenarios that are shipped, with the question each answers."""
-    from htpsim.report.text import scenarios_table
+    from htpsim.report.pages import scenarios_page
     from htpsim.scenario import load, shipped
 
     files = {name: load(path) for name, path in shipped().items()}
     if as_json:
         _show_json({name: {"title": f.title, "question": f.question} for name, f in files.items()})
         return
-    _show(scenarios_table(files))
+    _show(scenarios_page(files))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from htpsim.errors import ScenarioError, unknown_name
 from htpsim.experiments.runner import Outcome, Progress, Task, run_tasks
@@ -125,12 +124,3 @@ def _collect(comparison: Comparison, outcomes: Sequence[Outcome]) -> None:
         comparison.summaries.setdefault(case, {}).setdefault(variant, []).append(outcome.summary)
         if outcome.log is not None:
             comparison.logs[case, variant] = outcome.log
-
-
-def run_directory_name(case: str, variant: str) -> Path:
-    """Return where a comparison's directory keeps one variant.
-
-    >>> run_directory_name("equal", "legacy").as_posix()
-    'runs/equal.legacy'
-    """
-    return Path("runs") / f"{case}.{variant}"

@@ -1,0 +1,76 @@
+"""Write what a command found to a run directory: JSON, CSV, plots, and the page one reads first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import RenderableType
+
+from htpsim.experiments.compare import Comparison
+from htpsim.experiments.single import Single
+from htpsim.report.cells import to_text
+from htpsim.report.pages import comparison_dict, comparison_page, single_page
+from htpsim.report.plots import save_compare_plots, save_run_plots
+from htpsim.results.run import RunResult
+from htpsim.results.write import json_text, run_directory, write_run
+from htpsim.scenario import ResolvedScenario, resolved_dict
+
+PAGE: Final = "report.txt"
+
+
+def write_single(single: Single, directory: Path, command: Sequence[str]) -> None:
+    """Write one scenario's run: records and plots of replication 0, summaries of all.
+
+    Raises
+    ------
+    HtpsimError
+        When `directory` holds something that htpsim did not write there.
+    """
+    with run_directory(directory, command, engine=single.log.engine) as folder:
+        write_run(folder, single.result, scenario_dict(single.resolved))
+        summaries = [summary.to_dict() for summary in single.summaries]
+        _write(folder / "replications.json", json_text(summaries))
+        save_run_plots(single.result, folder)
+        _write_page(folder, single_page(single))
+
+
+def write_comparison(comparison: Comparison, directory: Path, command: Sequence[str]) -> None:
+    """Write a comparison: its page, its plots a case, and a folder a variant with the records of replication 0.
+
+    Raises
+    ------
+    HtpsimError
+        When `directory` holds something that htpsim did not write there.
+    """
+    results = {key: RunResult(log) for key, log in comparison.logs.items()}
+    engine = next((log.engine for log in comparison.logs.values()), "")
+    with run_directory(directory, command, engine=engine) as folder:
+        _write_page(folder, comparison_page(comparison))
+        _write(folder / "summary.json", json_text(comparison_dict(comparison)))
+        for case in comparison.cases:
+            plots = folder if len(comparison.cases) == 1 else folder / case
+            plots.mkdir(exist_ok=True)
+            save_compare_plots({v: results[case, v] for v in comparison.variants}, plots)
+            for variant in comparison.variants:
+                key = (case, variant)
+                write_run(folder / "runs" / f"{case}.{variant}", results[key], scenario_dict(comparison.resolved[key]))
+
+
+def scenario_dict(resolved: ResolvedScenario) -> dict[str, Any]:
+    """Return a resolved scenario with the sources of its figures, in JSON form."""
+    return {
+        "scenario": resolved_dict(resolved.scenario),
+        "sources": [asdict(source) for source in resolved.sources],
+        "warnings": list(resolved.warnings),
+    }
+
+
+def _write_page(folder: Path, page: RenderableType) -> None:
+    _write(folder / PAGE, to_text(page))
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", newline="\n")
