@@ -34,7 +34,7 @@ def write_single(single: Single, directory: Path, command: Sequence[str]) -> Non
         summaries = [summary.to_dict() for summary in single.summaries]
         _write(folder / "replications.json", json_text(summaries))
         save_run_plots(single.result, folder)
-        _write_page(folder, single_page(single))
+        _write_page(folder, single_page(single, whole=True))
 
 
 def write_comparison(comparison: Comparison, directory: Path, command: Sequence[str]) -> None:
@@ -48,7 +48,7 @@ def write_comparison(comparison: Comparison, directory: Path, command: Sequence[
     results = {key: RunResult(log) for key, log in comparison.logs.items()}
     engine = next((log.engine for log in comparison.logs.values()), "")
     with run_directory(directory, command, engine=engine) as folder:
-        _write_page(folder, comparison_page(comparison))
+        _write_page(folder, comparison_page(comparison, whole=True))
         _write(folder / "summary.json", json_text(comparison_dict(comparison)))
         for case in comparison.cases:
             plots = folder if len(comparison.cases) == 1 else folder / case

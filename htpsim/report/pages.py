@@ -12,23 +12,30 @@ from htpsim.experiments.compare import BASE, Comparison
 from htpsim.experiments.single import Single
 from htpsim.report.cells import stack, table
 from htpsim.report.decision import capability_matrix, decision_table
-from htpsim.report.text import assumption_table, load_failures, run_tables
+from htpsim.report.text import assumption_table, assumptions, load_failures, run_tables
 from htpsim.report.verdict import grid_dict, sign_tables
 from htpsim.results.summary import Summary
 from htpsim.scenario import ScenarioFile
+from htpsim.spec import Scenario
 
 
-def single_page(single: Single) -> RenderableType:
-    """Return the tables of one scenario; of several replications the first, and a line that says how they spread."""
+def single_page(single: Single, *, whole: bool = False) -> RenderableType:
+    """Return the tables of one scenario; of several replications the first, then how they spread.
+
+    `whole` adds every assumption in force, which is long; without it, one line says how many there are.
+    """
     warnings = [Text(f"! {warning}", style="yellow") for warning in single.resolved.warnings]
     spread = None
     if len(single.summaries) > 1:
         spread = decision_table({single.resolved.scenario.name: single.summaries}, title="Over all replications")
-    return stack(run_tables(single.summaries[0]), spread, assumption_table(single.resolved.scenario), *warnings)
+    return stack(run_tables(single.summaries[0]), spread, *warnings, _assumed(single.resolved.scenario, whole))
 
 
-def comparison_page(comparison: Comparison) -> RenderableType:
-    """Return a decision table a case, the capability matrix, and which assumption would change a sign."""
+def comparison_page(comparison: Comparison, *, whole: bool = False) -> RenderableType:
+    """Return a decision table a case, the capability matrix, and which assumption would change a sign.
+
+    `whole` adds every assumption in force.
+    """
     parts: list[RenderableType | None] = [Text(comparison.file.title, style="bold")]
     if comparison.file.question:
         parts.append(Text(comparison.file.question))
@@ -42,7 +49,7 @@ def comparison_page(comparison: Comparison) -> RenderableType:
         parts.append(_failures(variant, runs[0]))
     if comparison.grid is not None:
         parts.append(sign_tables(comparison.grid, option_titles(comparison.file)))
-    parts.append(assumption_table(next(iter(comparison.resolved.values())).scenario))
+    parts.append(_assumed(next(iter(comparison.resolved.values())).scenario, whole))
     return stack(*parts)
 
 
@@ -72,6 +79,14 @@ def comparison_dict(comparison: Comparison) -> dict[str, Any]:
         },
         "grid": grid_dict(comparison.grid) if comparison.grid is not None else None,
     }
+
+
+def _assumed(scenario: Scenario, whole: bool) -> RenderableType:
+    """Return the assumptions in force, or how many there are."""
+    if whole:
+        return assumption_table(scenario)
+    count = sum(1 for _ in assumptions(scenario))
+    return Text(f"{count} assumed parameters are in force; --out DIR lists them in its report.txt", style="dim")
 
 
 def _legend(comparison: Comparison) -> RenderableType | None:

@@ -14,10 +14,8 @@ from htpsim.units import NS_PER_S
 
 _NAMES: Final = {
     "overall.tokens_per_s": "tokens/s",
-    "overall.itl.p50": "ITL p50",
     "overall.itl.p99": "ITL p99",
-    "overall.ttft.p50": "TTFT p50",
-    "overall.vit.p50": "ViT p50",
+    "overall.ttft.mean": "TTFT mean",
 }
 
 
@@ -35,7 +33,7 @@ def percent(difference: Difference) -> str:
 
 
 def sign_tables(grid: SignGrid, titles: Mapping[str, str]) -> RenderableType:
-    """Return the differences as configured, then every one whose sign an assumption changes.
+    """Return, a metric, how the variants differ from the first as configured and under each option.
 
     Parameters
     ----------
@@ -44,30 +42,23 @@ def sign_tables(grid: SignGrid, titles: Mapping[str, str]) -> RenderableType:
     titles
         Words for an option, by "NAME.OPTION".
     """
-    rows = [
-        [variant, *(percent(grid.differences[UNCHANGED, variant, metric]) for metric in METRICS)]
-        for variant in grid.variants
-    ]
-    length = f"{grid.replications} replications of {grid.duration_ns / NS_PER_S:g} s"
-    configured = table(f"Difference from {grid.first} ({length})", ["", *(_NAMES[m] for m in METRICS)], rows)
-    flips = grid.flips()
-    changed = [
-        [titles.get(flip.option, flip.option), flip.variant, _NAMES[flip.metric], percent(flip.configured),
-         percent(flip.under_option)]
-        for flip in flips
-    ]  # fmt: skip
-    shown = [row if i == 0 or row[0] != changed[i - 1][0] else ["", *row[1:]] for i, row in enumerate(changed)]
-    steady = [titles.get(o, o) for o in grid.options if o != UNCHANGED and o not in {flip.option for flip in flips}]
-    headers = ["if", "variant", "metric", "now", "then"]
-    found: RenderableType = Text("No assumption asked about changes a sign.")
-    if changed:
-        found = table("Assumptions that would change a sign", headers, shown, left=3, fixed=False)
-    return stack(
-        configured,
-        found,
-        Text(f"no sign changes with: {'; '.join(steady)}") if steady and changed else None,
-        Text(f"differences below {100 * NOISE:g} % count as none; the grid runs the first case only", style="dim"),
+    flips = {(flip.option, flip.variant, flip.metric) for flip in grid.flips()}
+    parts: list[RenderableType] = [Text("Which assumption would change a sign?", style="bold")]
+    for metric in METRICS:
+        rows = []
+        for option in grid.options:
+            cells = [
+                percent(grid.differences[option, variant, metric])
+                + (" !" if (option, variant, metric) in flips else "")
+                for variant in grid.variants
+            ]
+            rows.append([titles.get(option, option), *cells])
+        parts.append(table(f"{_NAMES[metric]}, difference from {grid.first}", ["", *grid.variants], rows, fixed=False))
+    said = (
+        f"{grid.replications} replications of {grid.duration_ns / NS_PER_S:g} s of the first case; below "
+        f"{100 * NOISE:g} % counts as 0; ! marks a sign other than as configured"
     )
+    return stack(*parts, Text(said, style="dim"))
 
 
 def grid_dict(grid: SignGrid) -> dict[str, Any]:
