@@ -9,6 +9,9 @@ from htpsim.results.summary import Summary
 OPEN_SHARE_TOLD: Final = 0.05
 """Share of open requests from which the bias of leaving them out is told."""
 
+SHORTFALL_TOLD: Final = 0.05
+"""Distance below its water-filled share from which a client's shortfall is told."""
+
 
 def notes(summary: Summary) -> list[str]:
     """Return the sentences that follow from the figures themselves."""
@@ -21,9 +24,28 @@ def notes(summary: Summary) -> list[str]:
     weights = {client.device.weight for client in summary.clients.values() if client.device.weight is not None}
     if len(weights) > 1 and summary.guard.weights_without_effect:
         told.append(f"weights had no effect: {summary.guard.weights_without_effect}")
+    elif len(weights) > 1:
+        told += _fell_short(summary)
     if summary.setup["policy"] == "quota":
         told.append("the figures rest on the quota's own choices (period, carry-over, borrowing), which are assumed")
     return told
+
+
+def _fell_short(summary: Summary) -> list[str]:
+    """Return who was farthest below the share that its weight should give it, if anybody was."""
+    gaps = [
+        (c.device.fair_share.value - c.device.share.value, name)
+        for name, c in summary.clients.items()
+        if c.device.fair_share.value is not None and c.device.share.value is not None
+    ]
+    gap, name = max(gaps, default=(0.0, ""))
+    if gap <= SHORTFALL_TOLD:
+        return []
+    device, choices = summary.clients[name].device, summary.guard.choices
+    return [
+        f"weights fell short: {name} got {device.share} of the device time where {device.fair_share} would be its "
+        f"water-filled share; weights act only among calls in line, and {choices} of the grants had a choice"
+    ]
 
 
 def _emptiness(summary: Summary) -> list[str]:

@@ -47,6 +47,7 @@ from htpsim.spec import (
     Run,
     Scenario,
     constant,
+    exponential,
 )
 
 MS = 1_000_000
@@ -218,7 +219,7 @@ def vlm_scenario(
                 vit=VIT,
                 llm=LLM,
                 vit_path=vit_path,
-                arrivals=Arrivals(think=constant(think_ms * MS)),
+                arrivals=Arrivals(think=exponential(think_ms * MS)),
                 output_tokens=constant(tokens),
                 queue_limit=queue_limit,
                 host_gap_step_ns=5 * MS if jitter else 0,
