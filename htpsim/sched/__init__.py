@@ -1,7 +1,27 @@
 """The guard of a process: its states (``guard``) and the policies that choose (``policies``)."""
 
-from htpsim.sched.policies import POLICIES, Fifo, Priority, Quota, Sfq
+from htpsim.sched.catalogue import PolicyCard, policies, policy_card
+from htpsim.sched.policies import POLICIES, Drr, Edf, Eevdf, Fifo, Lottery, Priority, Quota, Sfq, Stride
 from htpsim.sched.policy import Policy
-from htpsim.sched.select import policy_class
+from htpsim.sched.select import policy_class, policy_params
+from htpsim.sched.watch import watched
 
-__all__ = ["POLICIES", "Fifo", "Policy", "Priority", "Quota", "Sfq", "policy_class"]
+__all__ = [
+    "POLICIES",
+    "Drr",
+    "Edf",
+    "Eevdf",
+    "Fifo",
+    "Lottery",
+    "Policy",
+    "PolicyCard",
+    "Priority",
+    "Quota",
+    "Sfq",
+    "Stride",
+    "policies",
+    "policy_card",
+    "policy_class",
+    "policy_params",
+    "watched",
+]

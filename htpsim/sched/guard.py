@@ -49,6 +49,7 @@ def call(lane: Any, accounts: Records, calls: Records, i: int, j: int, now_ns: i
         accounts[i].head = j
         accounts[i].waiting = 1
         accounts[i].called_ns = now_ns
+        accounts[i].deadline_ns = calls[j].deadline_ns
         lane.waiting += 1
         wake(lane, accounts, i, now_ns)
     else:
@@ -79,6 +80,7 @@ def grant(lane: Any, accounts: Records, calls: Records, now_ns: int, pick: Pick,
         lane.waiting -= 1
     else:
         accounts[i].called_ns = calls[follower].call_ns
+        accounts[i].deadline_ns = calls[follower].deadline_ns
         wake(lane, accounts, i, now_ns)
     return j
 

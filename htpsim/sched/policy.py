@@ -15,8 +15,10 @@ both of plain int64 fields, so the same text runs on Python objects and, compile
 ``timer``   the instant asked for has come: return the next one, in ns, or -1 for none. Called once at time 0.
 ==========  =====================================================================================================
 
-The tables: ``params`` (name -> (default, text); set on the lane), ``lane_fields``, ``account_fields`` (start at 0).
-A function may use integers, comparisons and loops only: no allocation, no floats, no state of its own.
+The tables: ``params`` (name -> (default, text); set on the lane), ``lane_fields``, ``account_fields`` (start at 0),
+and, if wanted, ``limits`` (name -> (least, greatest) a parameter may be).
+A function may use integers, comparisons and loops only: no allocation, no floats, no state of its own. It may call
+module-level functions of the same kind.
 """
 
 from __future__ import annotations
@@ -26,11 +28,16 @@ from typing import Any, ClassVar, Protocol
 LANE_FIELDS = ("slots", "holders", "waiting", "weight_sum", "accounts")
 """``slots`` may hold at once, ``holders`` do, ``waiting`` accounts have a head; sum of weights; number of accounts."""
 
-ACCOUNT_FIELDS = ("weight", "priority", "waiting", "called_ns", "head", "tail", "held", "charged_ns")
-"""Weight and rank as registered; head's call time; first and last waiting call; slots held; cost charged so far."""
+ACCOUNT_FIELDS = ("weight", "priority", "waiting", "called_ns", "deadline_ns", "head", "tail", "held", "charged_ns")
+"""Weight and rank as registered; head's call time and deadline; first and last waiting call; slots held; cost charged
+so far."""
 
-CALL_FIELDS = ("next_call", "call_ns")
-"""What a guard keeps in a call's record: the next waiting call of its account, and when it was made."""
+CALL_FIELDS = ("next_call", "call_ns", "deadline_ns")
+"""What a guard keeps in a call's record: the next waiting call of its account, when it was made, and by when its
+thread wants it done (set by the engine before the call; NO_DEADLINE if it does not say)."""
+
+NO_DEADLINE = 1 << 62
+"""Later than any deadline."""
 
 VIRTUAL_SCALE = 16
 """Virtual times are integers scaled by 2^16."""
