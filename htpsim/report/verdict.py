@@ -8,7 +8,7 @@ from typing import Any, Final
 from rich.console import RenderableType
 from rich.text import Text
 
-from htpsim.experiments.sign_grid import METRICS, NOISE, UNCHANGED, Difference, SignGrid
+from htpsim.experiments.sign_grid import METRICS, NOISE, Difference, SignGrid
 from htpsim.report.cells import stack, table
 from htpsim.units import NS_PER_S
 
