@@ -6,6 +6,7 @@ from htpsim.scenario.file import ResolvedScenario, ScenarioFile, load
 from htpsim.scenario.outline import Assumption, Variant
 from htpsim.scenario.presets import presets
 from htpsim.scenario.resolved import resolved_dict
+from htpsim.scenario.schema import json_schema
 from htpsim.scenario.sourced import SourcedValue
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "SourcedValue",
     "Variant",
     "find",
+    "json_schema",
     "load",
     "presets",
     "problems",

@@ -44,7 +44,8 @@ def _is_used(key: str, used: set[str]) -> bool:
 
 def referenced(tree: dict[str, Any]) -> set[str]:
     """Return the names of the models that instances and clients use."""
-    users = [user for name in ("instances", "clients") for user in tree.get(name) or () if isinstance(user, dict)]
+    lists = [tree[name] for name in ("instances", "clients") if isinstance(tree.get(name), list)]
+    users = [user for users in lists for user in users if isinstance(user, dict)]
     return {user[key] for user in users for key in _REFERENCES if isinstance(user.get(key), str)}
 
 
@@ -74,7 +75,7 @@ def _device(table: dict[str, Any], shelf: Shelf, problems: list[Problem]) -> dic
     path: Path = ("device",)
     own = dict(table)
     below = shelf.preset("device", own, path, problems)
-    stated = _stated(own, "htp_backend_ext", device_table, path, problems)
+    stated = _stated(own, "htp_backend_ext", device_table, path, shelf, problems)
     device: dict[str, Any] = merge(merge(below, stated), own)
     return device
 
@@ -82,7 +83,7 @@ def _device(table: dict[str, Any], shelf: Shelf, problems: list[Problem]) -> dic
 def _model(table: dict[str, Any], path: Path, shelf: Shelf, problems: list[Problem]) -> dict[str, Any]:
     own = dict(table)
     below = shelf.preset("model", own, path, problems)
-    stated = _stated(own, "genie_config", model_table, path, problems)
+    stated = _stated(own, "genie_config", model_table, path, shelf, problems)
     named = stated.pop("contexts", None)
     if named and "contexts" not in below:
         below = below | {"contexts": named}
@@ -99,7 +100,9 @@ def _model(table: dict[str, Any], path: Path, shelf: Shelf, problems: list[Probl
     return model
 
 
-def _stated(own: dict[str, Any], key: str, read: Read, path: Path, problems: list[Problem]) -> dict[str, Any]:
+def _stated(
+    own: dict[str, Any], key: str, read: Read, path: Path, shelf: Shelf, problems: list[Problem]
+) -> dict[str, Any]:
     """Take the key of a configuration file out of `own` and return what that file states."""
     file = own.pop(key, None)
     if file is None:
@@ -108,7 +111,7 @@ def _stated(own: dict[str, Any], key: str, read: Read, path: Path, problems: lis
         problems.append(((*path, key), f"got {shown(file)}, expected the path of a file"))
         return {}
     try:
-        return read(file)
+        return dict(shelf.once(read, file))
     except ScenarioError as error:
         problems += [((*path, key), text) for text in error.problems]
         return {}

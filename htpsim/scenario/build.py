@@ -10,6 +10,7 @@ from htpsim.errors import HtpsimError, ScenarioError
 from htpsim.scenario.configs import service_time
 from htpsim.scenario.distributions import Profile, to_distribution
 from htpsim.scenario.keys import Key, Shape, keys_of
+from htpsim.scenario.presets import Shelf
 from htpsim.scenario.quantities import write
 from htpsim.scenario.sourced import Path, Problem, SourcedValue
 from htpsim.scenario.tables import SPEC_OF
@@ -21,7 +22,8 @@ from htpsim.units import parse_time
 class Builder:
     """Builds one scenario; what is wrong, and which figures were read from files, is kept in lists."""
 
-    def __init__(self) -> None:
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
         self.problems: list[Problem] = []
         self.sources: list[SourcedValue] = []
         self._models: dict[str, Model] = {}
@@ -63,8 +65,8 @@ class Builder:
             values[key.field] = None if value is None else self._value(key, value, (*path, key.key))
             if key.shape is Shape.REFERENCE and value is not None and values[key.field] is None:
                 return None
-        if spec is Guard and table.params:
-            values["params"] = _parameters(table.policy, table.params)
+        if "params" in values:
+            values["params"] = _parameters(table.policy, values["params"])
         return spec(**values, **fixed)
 
     def _value(self, key: Key, value: Any, path: Path) -> Any:
@@ -84,7 +86,7 @@ class Builder:
 
     def _measured(self, profile: Profile, path: Path) -> int:
         try:
-            value_ns, source = service_time(profile)
+            value_ns, source = self._shelf.once(service_time, profile)
         except ScenarioError as error:
             self.problems += [(path, text) for text in error.problems]
             return 1

@@ -88,7 +88,7 @@ def _graphs(model: Model, path: Path) -> Iterator[Problem]:
             where = (*path, name, graph.name)
             if graph.context not in contexts:
                 none = f"got '{graph.context}', expected a context of the model, which has none"
-                text = unknown_word(graph.context, contexts) if contexts else none
+                text = unknown_word(graph.context, set(contexts)) if contexts else none
                 yield (
                     (*where, "context"),
                     text,

@@ -34,7 +34,7 @@ LEAF_SIGNS = frozenset({"mean", "sample", "low", "high", "profile"})
 class Profile(BaseModel):
     """A service time read from a file that a tool wrote."""
 
-    model_config = CONFIG
+    model_config = CONFIG | ConfigDict(frozen=True)
 
     profile: Text = Field(description="the file, relative to the scenario file")
     graph: Text | None = Field(None, description="which graph, where the file has several")

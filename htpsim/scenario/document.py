@@ -15,6 +15,7 @@ FILES = frozenset({"profile", "genie_config", "htp_backend_ext"})
 """Keys whose value is the path of a file, relative to the scenario file that has it."""
 
 BYTES_MAX = 4 * 2**20
+DEPTH_MAX = 20
 PRESETS = Path(__file__).parent / "presets"
 
 
@@ -60,28 +61,36 @@ def read_toml(path: Path) -> dict[str, Any]:
         if size > BYTES_MAX:
             raise ScenarioError(f"{path}: got {size} bytes, expected a scenario file of at most {BYTES_MAX}")
         tree = tomllib.loads(path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n"))
+        resolved: dict[str, Any] = with_paths(tree, path.parent)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise ScenarioError(f"{path}: got {reason}, expected a readable scenario file") from error
     except UnicodeDecodeError as error:
-        raise ScenarioError(
-            f"{path}: got bytes that are no UTF-8 at offset {error.start}, expected TOML text"
-        ) from error
+        raise ScenarioError(f"{path}: got no UTF-8 at byte {error.start}, expected TOML text") from error
     except (ValueError, RecursionError) as error:
         reason = "tables nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise ScenarioError(f"{path}: got no valid TOML, expected a scenario: {reason}") from error
-    resolved: dict[str, Any] = with_paths(tree, path.parent)
     return resolved
 
 
-def with_paths(value: Any, folder: Path, key: str = "") -> Any:
-    """Return `value` with every path of a file in it taken from `folder`, unless it is absolute."""
+def with_paths(value: Any, folder: Path, key: str = "", depth: int = 0) -> Any:
+    """Return `value` with every path of a file in it taken from `folder`, unless it is absolute.
+
+    Raises
+    ------
+    ValueError
+        When tables are nested deeper than any scenario's, or a text has a character that no text has.
+    """
+    if depth > DEPTH_MAX:
+        raise ValueError(f"tables nested more than {DEPTH_MAX} deep")
     if isinstance(value, dict):
-        return {inner: with_paths(given, folder, inner) for inner, given in value.items()}
+        return {inner: with_paths(given, folder, inner, depth + 1) for inner, given in value.items()}
     if isinstance(value, list):
-        return [with_paths(given, folder, key) for given in value]
+        return [with_paths(given, folder, key, depth + 1) for given in value]
     if not isinstance(value, str):
         return value
+    if "\0" in value:
+        raise ValueError(f"{key}: a NUL character")
     is_file = key in FILES or (key in {"preset", "value"} and value.endswith(".toml"))
     return str(folder / value) if is_file else value
 
@@ -136,9 +145,12 @@ def set_layer(assignments: Sequence[str], folder: Path) -> Layer:
             problems.append(f"--set: got '{assignment}', expected key=value, such as guard.slots_per=core")
             continue
         value = _value(text.strip())
-        for part in reversed(parts):
+        for part in reversed(parts[: DEPTH_MAX + 1]):
             value = {part: value}
-        tree = merge(tree, with_paths(value, folder))
+        try:
+            tree = merge(tree, with_paths(value, folder))
+        except ValueError as error:
+            problems.append(f"--set: got {error}, expected key=value, such as guard.slots_per=core")
     if problems:
         raise ScenarioError(*problems)
     return Layer("--set", (), tree)

@@ -160,7 +160,7 @@ def _resolve(
     layers = [*found.base, *(layer for address in chosen for layer in found.overlays[address]), last]
     assembled = assemble(layers, shelf)
     problems = list(assembled.problems)
-    builder, scenario = Builder(), None
+    builder, scenario = Builder(shelf), None
     try:
         validated = document().model_validate(assembled.tree)
     except ValidationError as error:

@@ -22,7 +22,7 @@ from htpsim.scenario.keys import Key, Shape
 from htpsim.scenario.sourced import is_sourced
 from htpsim.scenario.wording import shown
 
-COUNT_MAX = 10_000
+COUNT_MAX = 1_000
 DEFAULT_NAMES = {"instances": "vlm", "clients": "client"}
 
 Table = dict[str, Any]

@@ -7,8 +7,9 @@ preset of chip ``any``, which may hold nothing but memory terms, goes with all.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from htpsim.errors import HtpsimError, ScenarioError, nearest
 from htpsim.scenario.document import PRESETS, read_toml
@@ -34,12 +35,24 @@ def presets() -> dict[str, dict[str, Path]]:
     }
 
 
+K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
+
+
 class Shelf:
     """The presets and converted configuration files of one load, each read once."""
 
     def __init__(self) -> None:
         self._read: dict[Path, dict[str, Any]] = {}
+        self._taken: dict[tuple[Any, Hashable], Any] = {}
         self._shipped = presets()
+
+    def once(self, take: Callable[[K], T], key: K) -> T:
+        """Return ``take(key)``, computed the first time only."""
+        if (take, key) not in self._taken:
+            self._taken[take, key] = take(key)
+        found: T = self._taken[take, key]
+        return found
 
     def preset(self, kind: str, own: dict[str, Any], path: KeyPath, problems: list[Problem]) -> dict[str, Any]:
         """Take the key ``preset`` out of the table `own` and return what the preset that it names holds."""
@@ -65,15 +78,13 @@ class Shelf:
             try:
                 self._read[file] = read_toml(file)
             except HtpsimError as error:
-                raise ScenarioError(f"got {shown(name)}, expected a preset ({error})") from error
+                raise ScenarioError(f"got a preset that cannot be read, expected one ({error})") from error
         tree = self._read[file]
         table = tree.get("device") if kind == "device" else _only(tree.get("models"))
         if not isinstance(table, dict):
             where = "[device] table" if kind == "device" else "table [models.NAME], and only one"
             raise ScenarioError(f"got {shown(name)}, expected a file with a {where}")
         own = dict(table)
-        if "chip" in tree:
-            own.setdefault("chip", tree["chip"])
         if "preset" not in own:
             return own
         below = self._load(kind, own.pop("preset"), depth + 1)

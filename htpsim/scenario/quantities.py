@@ -65,16 +65,23 @@ def write(value: int, unit: str) -> str | int:
     return min(texts, key=len)
 
 
+def quantity_schema(unit: str) -> dict[str, Any]:
+    """Return the JSON Schema of a quantity as a file states it.
+
+    >>> quantity_schema("")
+    {'type': 'integer'}
+    """
+    if not unit:
+        return {"type": "integer"}
+    names = "|".join(sorted(_SCALES[unit], key=len, reverse=True))
+    pattern = rf"^\s*[+-]?[0-9][0-9_]*(\.[0-9]+)?([eE][+-]?[0-9]+)?\s*({names})\s*$"
+    return {"anyOf": [{"type": "string", "pattern": pattern}, {"const": 0}], "description": EXPECTED[unit]}
+
+
 def quantity(unit: str) -> Any:
     """Return the Pydantic type of an integer with this unit, unit text at the edge."""
 
     def read(value: object) -> int:
         return parse(value, unit)
 
-    if not unit:
-        schema: dict[str, Any] = {"type": "integer"}
-    else:
-        names = "|".join(sorted(_SCALES[unit], key=len, reverse=True))
-        pattern = rf"^\s*[+-]?[0-9][0-9_]*(\.[0-9]+)?([eE][+-]?[0-9]+)?\s*({names})\s*$"
-        schema = {"anyOf": [{"type": "string", "pattern": pattern}, {"const": 0}], "description": EXPECTED[unit]}
-    return Annotated[int, Strict(), BeforeValidator(read), WithJsonSchema(schema)]
+    return Annotated[int, Strict(), BeforeValidator(read), WithJsonSchema(quantity_schema(unit))]

@@ -6,7 +6,7 @@ from functools import cache
 from types import GenericAlias
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, Field, Strict, create_model
+from pydantic import BaseModel, BeforeValidator, Field, Strict, WithJsonSchema, create_model
 
 from htpsim.scenario.distributions import CONFIG, Number, Text, annotated, distribution, from_distribution, several
 from htpsim.scenario.keys import NAMED_LISTS, SECTIONS, Key, Shape, keys_of, words_of
@@ -46,7 +46,10 @@ def _parameter(value: object) -> int | str:
     raise ValueError(f"got {shown(value)}, expected a whole number, a time such as '100ms', or true or false")
 
 
-Parameters = dict[Name, Annotated[Any, BeforeValidator(_parameter)]]
+Parameters = dict[
+    Name,
+    Annotated[Any, BeforeValidator(_parameter), WithJsonSchema({"type": ["integer", "string", "boolean", "object"]})],
+]
 
 
 def _scalar(key: Key, named: bool) -> Any:
