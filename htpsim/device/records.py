@@ -24,6 +24,7 @@ DEVICE_FIELDS: Final = (
     "cores",
     "clients",  # how many entries of the client list are in use
     "changed",  # how many entries of the changed list are in use
+    "evicted",  # how many entries of the evicted list are in use
     "gangs",  # 1 when any graph takes several cores
     "coexists",  # 1 when a non-QNN client may run beside a QNN graph
     "vtcm_bytes",
@@ -83,6 +84,8 @@ JOB_FIELDS: Final = (
     "yield_asked",
     "yield_ns",  # latency rule: when it yields
     "yield_work",  # grid rule: work done at which it yields
+    "yield_due",  # 1 when it leaves in this instant, unless it is admitted again
+    "ran_from_ns",  # beginning of the stretch of work that its latest yield ended
     "admitted",  # bit mask of the cores whose running set it belongs to
     "seen",  # scratch of one pass over the clients
     "cap",  # scratch: bandwidth its cores allow it

@@ -14,13 +14,16 @@ WAITING     admitted, resources free    ACQUIRING (first time), RESTORING (after
 ACQUIRING   timer                       RUNNING
 RESTORING   timer                       RUNNING
 RUNNING     timer, no work left         DONE: resources freed, next of its context is head
-RUNNING     timer, yield due            EVICTING; WAITING if that is 0: work left and first arrival are kept
+RUNNING     timer, yield due            RUNNING, due to yield when its cores are dispatched
+RUNNING     dispatch, yield due         EVICTING; WAITING if that is 0: work left and first arrival are kept
 EVICTING    timer                       WAITING: resources freed
 ==========  ==========================  ======================================================================
 
 A job on the core that is no longer admitted is *asked* to yield; the request lapses when it is admitted again or
 finishes. It runs on until the yield: ``yield_latency`` after it lost its place and not before its acquire or restore
-ended (rule LATENCY), or at the next multiple of ``yield_interval`` of its own work (rule GRID).
+ended (rule LATENCY), or at the next multiple of ``yield_interval`` of its own work (rule GRID). A yield that is due is
+carried out by the dispatch of that instant, after whatever else ended or arrived in it: a job that became admissible
+again at that very moment stays, so nothing yields and resumes in one instant.
 """
 
 from __future__ import annotations
@@ -76,6 +79,7 @@ def submit(dev: Any, cores: Records, contexts: Records, jobs: Records, clients: 
     job.rate = FULL_RATE
     job.timer_ns = NEVER
     job.yield_asked = 0
+    job.yield_due = 0
     job.evictions = 0
     job.wait_ns = 0
     job.acquired_ns = 0
@@ -192,9 +196,29 @@ def ask_to_yield(dev: Any, jobs: Records, changed: Records, j: int, now_ns: int)
 def withdraw_request(dev: Any, jobs: Records, changed: Records, j: int, now_ns: int) -> None:
     """Let a job that is admitted again stay."""
     jobs[j].yield_asked = 0
+    jobs[j].yield_due = 0
     if jobs[j].state == RUNNING:
         settle(jobs[j], now_ns)
         retime(dev, jobs, changed, j, now_ns)
+
+
+def evict(dev: Any, cores: Records, jobs: Records, changed: Records, evicted: Records, j: int, now_ns: int) -> None:
+    """Carry out a yield that is due, and list the job in ``evicted``."""
+    job = jobs[j]
+    job.yield_asked = 0
+    job.yield_due = 0
+    job.run_ns += now_ns - job.since_ns
+    job.ran_from_ns = job.since_ns
+    job.since_ns = now_ns
+    if job.demand:
+        dev.rates_stale = 1
+    evicted[dev.evicted] = j
+    dev.evicted += 1
+    if dev.evict_ns > 0:
+        job.state = EVICTING
+        set_timer(dev, jobs, changed, j, now_ns + dev.evict_ns)
+    else:
+        leave(dev, cores, jobs, j, now_ns)
 
 
 def leave(dev: Any, cores: Records, jobs: Records, j: int, now_ns: int) -> None:
@@ -238,20 +262,18 @@ def look(
     spent_ns = now_ns - job.since_ns
     if job.state == RUNNING:
         settle(job, now_ns)
+        if job.left > 0:
+            job.yield_due = 1
+            job.timer_ns = NEVER
+            dev.stale |= job.cores
+            return
         job.run_ns += spent_ns
         job.since_ns = now_ns
         if job.demand:
             dev.rates_stale = 1
-        if job.left == 0:
-            finish(dev, cores, contexts, jobs, clients, j, now_ns)
-            return  # its cores are stale: rates are shared out again when they are dispatched
-        job.yield_asked = 0
-        if dev.evict_ns > 0:
-            job.state = EVICTING
-            set_timer(dev, jobs, changed, j, now_ns + dev.evict_ns)
-        else:
-            leave(dev, cores, jobs, j, now_ns)
-    elif job.state == EVICTING:
+        finish(dev, cores, contexts, jobs, clients, j, now_ns)
+        return  # its cores are stale: rates are shared out again when they are dispatched
+    if job.state == EVICTING:
         job.evict_ns += spent_ns
         leave(dev, cores, jobs, j, now_ns)
     elif job.state == ACQUIRING:
@@ -282,7 +304,14 @@ def share_rates(dev: Any, jobs: Records, clients: Records, changed: Records, now
 
 
 def dispatch(
-    dev: Any, cores: Records, jobs: Records, clients: Records, changed: Records, core: int, now_ns: int
+    dev: Any,
+    cores: Records,
+    jobs: Records,
+    clients: Records,
+    changed: Records,
+    evicted: Records,
+    core: int,
+    now_ns: int,
 ) -> None:
     """Bring the running set of a stale core up to date: ask who must leave, start who may.
 
@@ -295,14 +324,17 @@ def dispatch(
     for c in range(first, last):
         room += admit(dev, cores, jobs, clients, c)
     mask = (1 << last) - (1 << first)
-    dev.stale &= ~mask
     for k in range(dev.clients):
         j = clients[k]
-        if jobs[j].cores & mask and holds_core(jobs[j]) and is_admitted(jobs[j]) == jobs[j].yield_asked:
-            if jobs[j].yield_asked:
-                withdraw_request(dev, jobs, changed, j, now_ns)
-            else:
-                ask_to_yield(dev, jobs, changed, j, now_ns)
+        if jobs[j].cores & mask and holds_core(jobs[j]):
+            if is_admitted(jobs[j]) == jobs[j].yield_asked:
+                if jobs[j].yield_asked:
+                    withdraw_request(dev, jobs, changed, j, now_ns)
+                else:
+                    ask_to_yield(dev, jobs, changed, j, now_ns)
+            elif jobs[j].yield_due:
+                evict(dev, cores, jobs, changed, evicted, j, now_ns)
+    dev.stale &= ~mask  # what an eviction has just freed belongs to those admitted above
     while room > 0:
         j = next_to_start(dev, cores, jobs, clients, mask)
         if j == NOBODY:

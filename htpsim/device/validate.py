@@ -58,5 +58,5 @@ def _validate_core(dev: Any, number: int, core: Any, clients: list[Any]) -> None
 def _validate_job(job: Any) -> None:
     if not 0 <= job.left <= job.work:
         raise InvariantError(f"graphExecute {job.execute}: {job.left} of {job.work} work left")
-    if (job.timer_ns == NEVER) != (job.state == WAITING):
+    if (job.timer_ns == NEVER) != (job.state == WAITING or job.yield_due == 1):
         raise InvariantError(f"graphExecute {job.execute}: {STATE_NAMES[job.state]} with timer {job.timer_ns}")

@@ -10,6 +10,7 @@ from simpy.events import Event
 from htpsim.results.columns import MemoryEvent
 from htpsim.results.log import RunLog
 from htpsim.sim.clock import LAST, Clock, Instant
+from htpsim.sim.deadlock import find_deadlock
 from htpsim.sim.draws import Draws
 from htpsim.sim.loader import Loader
 from htpsim.sim.other import OtherThreads
@@ -40,7 +41,7 @@ class Simulation:
         self.env = Clock()
         self.plan = make_plan(scenario)
         self.runtime = Runtime(self.env, self.plan, check=check)
-        self.loader = Loader(self.env, self.runtime)
+        self.loader = Loader(self.env, self.runtime, check=check)
         self.threads: list[VlmThread | OtherThreads] = []
         for client in self.plan.clients:
             draws = Draws(scenario.run.seed, replication, client.name)
@@ -55,6 +56,7 @@ class Simulation:
         env, run = self.env, self.scenario.run
         env.run(until=simpy.AllOf(env, [thread.ready for thread in self.threads]))
         ready_ns: int = env.now
+        self.runtime.weigh([use for thread in self.threads for use in thread.uses])
         start_ns = ready_ns + run.warmup_ns
         end_ns = start_ns + run.duration_ns
         steps = _STEPS if progress else 1
@@ -62,6 +64,7 @@ class Simulation:
             env.run(until=self._stop_at(ready_ns + (end_ns - ready_ns) * step // steps))
             if progress:
                 progress(step / steps)
+        find_deadlock(self.runtime, run.duration_ns, nothing_left=env.peek() == simpy.core.Infinity)
         return self._log(ready_ns, start_ns, end_ns)
 
     def _stop_at(self, at_ns: int) -> Event:

@@ -8,6 +8,7 @@ from typing import Any
 from simpy.events import Event
 
 from htpsim.errors import InvariantError
+from htpsim.results.columns import NEVER
 from htpsim.sched import Policy
 from htpsim.sched import guard as rules
 from htpsim.sched.policy import ACCOUNT_FIELDS, LANE_FIELDS
@@ -30,6 +31,7 @@ class Lane:
         self.record.weight_sum = sum(a.weight for a in accounts)
         for name, value in params.items():
             setattr(self.record, name, value)
+        self.grants = 0
         for i, account in enumerate(accounts):
             rules.open_account(self.accounts, i, account.weight, account.priority)
 
@@ -55,20 +57,24 @@ class GuardShell:
         self.granted = granted
         self.check = check
         self.lanes = lanes
+        self.timers_due_ns = [NEVER] * len(lanes)
+        """for each lane the instant for which its policy asked, or NEVER"""
         self._rank = rank(GRANT, process)
         self._pending = False
         for number in range(len(lanes)):
             self._set_timer(number, 0)
 
     def _set_timer(self, number: int, at_ns: int) -> None:
+        self.timers_due_ns[number] = at_ns
         event = self.env.at(at_ns - self.env.now, rank(TIMER, self.process, number), self._timer)
         event.lane = number  # type: ignore[attr-defined]
 
     def _timer(self, event: Event) -> None:
         """Let the policy do what is due."""
         number: int = event.lane  # type: ignore[attr-defined]
-        lane = self.lanes[number]
-        following = self.policy.timer(lane.record, lane.accounts, self.env.now)
+        lane, now = self.lanes[number], self.env.now
+        self.timers_due_ns[number] = NEVER
+        following = self.policy.timer(lane.record, lane.accounts, now)
         if following >= 0:
             self._set_timer(number, following)
         self._ask_for_grant(lane)
@@ -109,6 +115,8 @@ class GuardShell:
         j = rules.grant(lane.record, lane.accounts, self.jobs, self.env.now, self.policy.pick, self.policy.wake)
         if j == rules.NOT_WAITING:
             raise InvariantError(f"policy {self.policy.name} chose an account with nobody waiting at {self.env.now} ns")
+        if j != rules.NOBODY:
+            lane.grants += 1
         if self.check:
             rules.validate(lane.record, lane.accounts, self.jobs, self.policy.name)
         return j

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator
-from dataclasses import dataclass, field
 
 from simpy.events import Event
 
@@ -12,41 +12,35 @@ from htpsim.memory import Loading, Memory, Outcome, Registry, gang_cores, place,
 from htpsim.memory.placement import Key
 from htpsim.results.columns import Copy, Load
 from htpsim.sim.clock import DEVICE, GAP, Clock, Instant, host_rank, rank
-from htpsim.sim.runtime import Bound, Runtime, Use
+from htpsim.sim.runtime import Runtime
+from htpsim.sim.uses import Bound, LoadedCopy, Use
 from htpsim.spec.plan import NO_ACCOUNT, ClientPlan, ModelPlan, width_of
-
-Wait = Generator[Event, None, None]
-
-
-@dataclass(slots=True)
-class LoadedCopy:
-    """A copy of a model and where it lies."""
-
-    name: str
-    core: int
-    process: int
-    plan: ModelPlan
-    bound: list[Bound]
-    users: list[str] = field(default_factory=list)
 
 
 class Loader:
     """Memory, registry and load bandwidth of one run."""
 
-    def __init__(self, env: Clock, runtime: Runtime) -> None:
+    def __init__(self, env: Clock, runtime: Runtime, *, check: bool = False) -> None:
         self.env = env
         self.runtime = runtime
+        self.check = check
+        if check:
+            runtime.begins, runtime.ends = self.begins, self.ends
         scenario = runtime.plan.scenario
         self.device = scenario.device
         self.memory = Memory(scenario.device)
         self.registry = Registry(scenario.registry.waits_for_load)
         self.loading = Loading(scenario.device.load_bandwidth)
-        self.copies: dict[str, LoadedCopy] = {}
-        self.held: dict[str, list[tuple[LoadedCopy, Key | None]]] = {}
+        self.copies: list[LoadedCopy] = []
+        self.found: dict[tuple[Key, int], LoadedCopy] = {}
+        """copies in the registry, by key and the registry's number"""
+        self.times: Counter[tuple[Key, int]] = Counter()
+        """how often those were loaded"""
+        self.held: dict[str, list[LoadedCopy]] = {}
         self.log: list[Load] = []
         self.waiting: dict[tuple[Key, str], Instant] = {}
         self.reading: dict[int, Instant] = {}
-        self.pds: dict[str, int] = {}
+        self.pds: dict[tuple[int, int], int] = {}
         self._due_ns: int | None = None
 
     def obtain_all(self, client: ClientPlan) -> Generator[Event, None, list[Use]]:
@@ -64,53 +58,54 @@ class Loader:
         for plan in client.models:
             begun_ns: int = self.env.now
             try:
-                copy, key, role = yield from self._obtain(client, plan)
-                kv_bytes = plan.model.kv_bytes if plan is client.llm else 0
-                self._attach(client, copy, key, kv_bytes)
+                copy, role = yield from self._obtain(client, plan)
+                self._attach(client, copy, plan.model.kv_bytes if plan is client.llm else 0)
             except CapacityError as error:
-                self.log.append(
-                    Load(client.number, plan.model.name, "failed", "", -1, begun_ns, self.env.now, str(error))
-                )
+                self._note(client, plan, "failed", None, begun_ns, str(error))
                 self._give_back(client)
                 raise
-            self.log.append(
-                Load(client.number, plan.model.name, role, copy.name, copy.core, begun_ns, self.env.now, "")
-            )
+            self._note(client, plan, role, copy, begun_ns)
             uses.append(self._use(client, plan, copy))
         return uses
 
-    def _obtain(
-        self, client: ClientPlan, plan: ModelPlan
-    ) -> Generator[Event, None, tuple[LoadedCopy, Key | None, str]]:
+    def _note(
+        self, client: ClientPlan, plan: ModelPlan, role: str, copy: LoadedCopy | None, begun_ns: int, message: str = ""
+    ) -> None:
+        """Write the row of a load."""
+        name, core = (copy.name, copy.core) if copy else ("", -1)
+        self.log.append(Load(client.number, plan.model.name, role, name, core, begun_ns, self.env.now, message))
+        self._validate()
+
+    def _obtain(self, client: ClientPlan, plan: ModelPlan) -> Generator[Event, None, tuple[LoadedCopy, str]]:
         """Find or load one model."""
         core = place(plan.model.placement, client.number, self.device, self.memory.core_reserved_bytes())
         if not plan.via_registry:
-            name = f"{plan.model.name} of {client.name}"
-            yield from self._load(client, plan, name, core)
-            return self.copies[name], None, "owner"
+            copy = yield from self._load(client, plan, f"{plan.model.name} of {client.name}", None, core)
+            return copy, "owner"
         key = registry_key(plan.model, client.process, core, plan.copies, self.device)
         outcome = self.registry.get_or_create(key, client.name)
+        number = self.registry.copy_number(key, client.name)
         if outcome is Outcome.LOAD:
-            name = self._copy_name(key, client.name)
             try:
-                yield from self._load(client, plan, name, core)
+                copy = yield from self._load(client, plan, self._copy_name(key, number), key, core)
             except CapacityError as error:
                 self._wake(key, self.registry.failed(key, str(error), client.name))
                 raise
+            self.found[key, number] = copy
+            self.times[key, number] += 1
             self._wake(key, self.registry.loaded(key, client.name))
-            return self.copies[name], key, "owner"
+            return copy, "owner"
         if outcome is Outcome.WAIT:
             self.waiting[key, client.name] = Instant(self.env)
             yield self.waiting[key, client.name]
             failure = self.registry.failure(key, client.name)
             if failure is not None:
                 raise CapacityError(failure)
-        return self.copies[self._copy_name(key, client.name)], key, "borrower"
+        return self.found[key, number], "borrower"
 
-    def _copy_name(self, key: Key, user: str) -> str:
-        """Name the copy that serves `user`."""
+    def _copy_name(self, key: Key, number: int) -> str:
+        """Name the copy of a key that the registry gave a number; one loaded again has a name of its own."""
         model, options, process, *scope = key
-        number = self.registry.copy_number(key, user)
         parts = [
             str(model),
             str(options),
@@ -118,7 +113,9 @@ class Loader:
             *map(str, scope),
             f"load {number}" if number else "",
         ]
-        return " ".join(part for part in parts if part)
+        name = " ".join(part for part in parts if part)
+        again = self.times[key, number]
+        return f"{name} again {again}" if again else name
 
     def _wake(self, key: Key, users: tuple[str, ...]) -> None:
         """Let the threads that waited for a load go on."""
@@ -126,7 +123,9 @@ class Loader:
         for user in users:
             self.env.schedule(self.waiting.pop((key, user)), host_rank(numbers[user], GAP, 0))
 
-    def _load(self, client: ClientPlan, plan: ModelPlan, name: str, core: int) -> Wait:
+    def _load(
+        self, client: ClientPlan, plan: ModelPlan, name: str, key: Key | None, core: int
+    ) -> Generator[Event, None, LoadedCopy]:
         """Reserve what a copy takes and read its binaries."""
         width = width_of(plan.model, self.device)
         cores = gang_cores(core, width, self.device)
@@ -135,13 +134,16 @@ class Loader:
         ended = self.reading[client.number] = Instant(self.env)
         self.loading.start(client.number, nbytes, self.env.now)
         self._set_timer()
+        self._validate()
         yield ended
         mask = sum(1 << c for c in cores)
         bound = []
         for loaded in contexts:
-            pd = self.pds.setdefault(loaded.places[0], len(self.pds))
+            pd = self.pds.setdefault((loaded.process, loaded.pds[0]), len(self.pds))
             bound.append(Bound(self.runtime.machine.add_context(), core, mask, width, pd))
-        self.copies[name] = LoadedCopy(name, core, client.process, plan, bound)
+        copy = LoadedCopy(name, key, core, client.process, plan, bound)
+        self.copies.append(copy)
+        return copy
 
     def _set_timer(self) -> None:
         """Wake up when the next load ends."""
@@ -159,24 +161,46 @@ class Loader:
             self.env.schedule(self.reading.pop(number), host_rank(number, GAP, 0))
         self._set_timer()
 
-    def _attach(self, client: ClientPlan, copy: LoadedCopy, key: Key | None, kv_bytes: int) -> None:
+    def _attach(self, client: ClientPlan, copy: LoadedCopy, kv_bytes: int) -> None:
         """Make the client a user of the copy, with its own I/O and KV; a copy nobody uses is unloaded."""
         try:
             self.memory.attach(client.name, copy.name, kv_bytes, self.env.now)
         except CapacityError:
-            if key is None or self.registry.release(key, client.name):
-                self.memory.unload(copy.name, self.env.now)
+            self._leave(client, copy)
             raise
         copy.users.append(client.name)
-        self.held[client.name].append((copy, key))
+        self.held[client.name].append(copy)
+
+    def _leave(self, client: ClientPlan, copy: LoadedCopy) -> None:
+        """Let the copy go; the last to leave unloads it."""
+        if copy.key is None or self.registry.release(copy.key, client.name):
+            self.memory.unload(copy.name, self.env.now)
 
     def _give_back(self, client: ClientPlan) -> None:
         """Free what a client that will not start had obtained."""
-        for copy, key in reversed(self.held.pop(client.name)):
+        for copy in reversed(self.held.pop(client.name)):
             self.memory.detach(client.name, copy.name, self.env.now)
             copy.users.remove(client.name)
-            if key is None or self.registry.release(key, client.name):
-                self.memory.unload(copy.name, self.env.now)
+            self._leave(client, copy)
+        self._validate()
+
+    def begins(self, use: Use) -> None:
+        """Let memory and registry know that a graph executes, so that they refuse to free what it needs."""
+        self.memory.begin_execute(use.copy.name, use.name)
+        if use.copy.key is not None:
+            self.registry.begin_execute(use.copy.key, use.name)
+
+    def ends(self, use: Use) -> None:
+        """Let them know that it returned."""
+        self.memory.end_execute(use.copy.name, use.name)
+        if use.copy.key is not None:
+            self.registry.end_execute(use.copy.key, use.name)
+
+    def _validate(self) -> None:
+        if self.check:
+            self.memory.validate()
+            self.registry.validate()
+            self.loading.validate()
 
     def _use(self, client: ClientPlan, plan: ModelPlan, copy: LoadedCopy) -> Use:
         """Return how the client's calls reach the copy."""
@@ -184,12 +208,12 @@ class Loader:
         if plan.account != NO_ACCOUNT:
             account = self.runtime.plan.accounts[plan.account]
             index, weight = account.index, account.weight
-        return Use(client.number, client.process, plan, copy.bound, index, weight)
+        return Use(client.number, client.name, client.process, plan, copy, index, weight)
 
     def copy_rows(self) -> list[Copy]:
         """Return a row for every context ever loaded, in the order of the device's contexts."""
         rows: dict[int, Copy] = {}
-        for copy in self.copies.values():
+        for copy in self.copies:
             for context, bound in zip(copy.plan.model.contexts, copy.bound, strict=True):
                 users = len(copy.users)
                 reserved = context.shared_bytes + users * context.io_bytes if users else 0

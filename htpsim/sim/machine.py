@@ -78,6 +78,7 @@ class Machine:
         self.contexts: list[Any] = []
         self.clients: list[int] = []
         self.changed: list[int] = []
+        self.evicted: list[int] = []
         self.dispatching = 0
         self.dispatch_actions = [(rank(DISPATCH, c), partial(self._dispatch, c)) for c in range(device.cores)]
         self.slices: list[tuple[int, int, int, int]] = []
@@ -91,6 +92,7 @@ class Machine:
         self.contexts.append(context)
         self.clients.append(NOBODY)
         self.changed.extend([NOBODY] * 4)
+        self.evicted.append(NOBODY)
         return len(self.contexts) - 1
 
     def submit(self, j: int) -> None:
@@ -108,31 +110,38 @@ class Machine:
         job.timer_ns = job.scheduled_ns = NEVER
         state, since_ns = job.state, job.since_ns
         rules.look(self.dev, self.cores, self.contexts, self.jobs, self.clients, self.changed, j, now)
-        if job.evictions or job.state == EVICTING:
-            self._note_slices(job, state, since_ns, now)
+        if job.evictions and now > since_ns and not job.yield_due:
+            self.slices.append((job.execute, KINDS[state], since_ns, now))
         if job.state == DONE:
             self.finished(j)
         self._follow_up()
-
-    def _note_slices(self, job: Any, state: int, since_ns: int, now: int) -> None:
-        """Record the stretch that just ended of a graphExecute that is evicted at least once."""
-        if since_ns == job.started_ns + job.acquired_ns and state == RUNNING and job.acquired_ns:
-            self.slices.append((job.execute, KINDS[ACQUIRING], job.started_ns, job.started_ns + job.acquired_ns))
-        self.slices.append((job.execute, KINDS[state], since_ns, now))
 
     def note_open_slices(self, now: int) -> None:
         """Record, at the end of the run, the stretches still open."""
         for k in range(self.dev.clients):
             job = self.jobs[self.clients[k]]
-            if job.state in KINDS and (job.evictions or job.state == EVICTING):
+            if job.state in KINDS and (job.evictions or job.state == EVICTING) and now > job.since_ns:
                 self.slices.append((job.execute, KINDS[job.state], job.since_ns, now))
 
     def _dispatch(self, core: int) -> None:
         """Bring a core's running set up to date."""
         self.dispatching &= ~(1 << core)
         if self.dev.stale >> core & 1:
-            rules.dispatch(self.dev, self.cores, self.jobs, self.clients, self.changed, core, self.env.now)
+            now: int = self.env.now
+            rules.dispatch(self.dev, self.cores, self.jobs, self.clients, self.changed, self.evicted, core, now)
+            if self.dev.evicted:
+                self._note_evicted(now)
             self._follow_up()
+
+    def _note_evicted(self, now: int) -> None:
+        """Record the stretches that ended with an eviction, and the acquire before the first of them."""
+        for k in range(self.dev.evicted):
+            job = self.jobs[self.evicted[k]]
+            run_from_ns = job.started_ns + job.acquired_ns
+            if job.acquired_ns and job.ran_from_ns == run_from_ns:
+                self.slices.append((job.execute, KINDS[ACQUIRING], job.started_ns, run_from_ns))
+            self.slices.append((job.execute, KINDS[RUNNING], job.ran_from_ns, now))
+        self.dev.evicted = 0
 
     def _follow_up(self) -> None:
         """Schedule what the rules asked for: timers that moved, cores to dispatch."""

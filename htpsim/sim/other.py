@@ -9,16 +9,17 @@ from simpy.events import Event
 
 from htpsim.errors import CapacityError
 from htpsim.results.columns import DONE, DROPPED, RUNNING, STAGE_JOB
+from htpsim.sched.policy import NO_DEADLINE
 from htpsim.sim.clock import ARRIVAL, GAP, Clock, Instant, host_rank
 from htpsim.sim.draws import Draws
 from htpsim.sim.loader import Loader
-from htpsim.sim.requests import RequestState, Source
-from htpsim.sim.runtime import Hold, Runtime, Use
+from htpsim.sim.requests import Pace, RequestState, Source
+from htpsim.sim.runtime import NO_TOKEN, Runtime
+from htpsim.sim.uses import Hold, Use
 from htpsim.spec import OtherClient
 from htpsim.spec.plan import ClientPlan
 
 Thread = Generator[Event, None, None]
-NO_TOKEN = -1
 
 
 class OtherThreads:
@@ -35,8 +36,9 @@ class OtherThreads:
         self.requests: list[RequestState] = []
         self.waiting: deque[RequestState] = deque()
         self.in_flight = 0
-        self.calls = 0
-        self.use: Use | None = None
+        self.pace = Pace(f"clients.{client.name}", client.spec.outstanding)
+        self.uses: list[Use] = []
+        """what was loaded"""
         self.ready = Instant(env)
         self.failure = ""
         if self.spec.arrivals.kind != "closed":
@@ -46,11 +48,11 @@ class OtherThreads:
     def _load(self) -> Thread:
         """Load, then start what has arrived meanwhile, or the closed loops."""
         try:
-            (self.use,) = yield from self.loader.obtain_all(self.client)
+            self.uses = yield from self.loader.obtain_all(self.client)
         except CapacityError as error:
             self.failure = str(error)
         self.env.schedule(self.ready, host_rank(self.client.number, GAP, 0))
-        if self.use is None:
+        if self.failure:
             return
         if self.spec.arrivals.kind == "closed":
             for _ in range(self.spec.outstanding):
@@ -72,7 +74,7 @@ class OtherThreads:
     def _start_waiting(self) -> None:
         """Start as many waiting jobs as may be in flight."""
         limit = self.spec.outstanding
-        while self.use is not None and self.waiting and (not limit or self.in_flight < limit):
+        while self.uses and self.waiting and (not limit or self.in_flight < limit):
             self.in_flight += 1
             self.env.process(self._one(self.waiting.popleft()))
 
@@ -84,28 +86,25 @@ class OtherThreads:
 
     def _loop(self) -> Thread:
         """Think, run a job, and again."""
-        if self.spec.arrivals.offset_ns:
-            yield self._pause(self.spec.arrivals.offset_ns, GAP)
+        first_ns = self.spec.arrivals.offset_ns
         while True:
             number = len(self.requests)
-            job = RequestState(self.client.number, number, self.env.now)
+            self.pace.step(self.env.now)
+            think_ns = first_ns + self.draws.value("think", number, self.spec.arrivals.think)
+            first_ns = 0
+            job = RequestState(self.client.number, number, self.env.now + think_ns)
             self.requests.append(job)
-            think_ns = self.draws.value("think", number, self.spec.arrivals.think)
-            yield self._pause(think_ns, ARRIVAL)
-            job.arrived_ns = self.env.now
+            yield self.env.pause(think_ns, host_rank(self.client.number, ARRIVAL, number))
             yield from self._serve(job)
-
-    def _pause(self, delay_ns: int, kind: int) -> Instant:
-        self.calls += 1
-        return self.env.pause(delay_ns, host_rank(self.client.number, kind, self.calls))
 
     def _serve(self, job: RequestState) -> Thread:
         """Execute the graphs of one job in order."""
-        use = self.use
-        assert use is not None
+        (use,) = self.uses
         job.state = RUNNING
         job.begun_ns = self.env.now
         graphs = use.plan.graphs
+        target_ns = self.spec.deadline_ns
+        deadline_ns = NO_DEADLINE if target_ns is None else job.arrived_ns + target_ns
         uniforms = self.draws.service("job", job.number, 1, graphs)
         gap_ns = self.spec.host_gap_ns
         whole = Hold() if self.runtime.whole_request else None
@@ -113,13 +112,15 @@ class OtherThreads:
             hold = whole
             if hold is None and gap_ns and self.runtime.gap_inside:
                 hold = Hold()
-            yield self.runtime.execute(use, graph, (job.number, STAGE_JOB, step, NO_TOKEN), uniforms[graph.draw], hold)
+            execute = self.runtime.executes
+            place = (job.number, STAGE_JOB, step, NO_TOKEN)
+            yield self.runtime.execute(use, graph, place, uniforms[graph.draw], hold, deadline_ns)
             if step == len(graphs) - 1:
+                job.state = DONE
                 job.done_ns = self.env.now
             if gap_ns:
-                yield self._pause(gap_ns, GAP)
+                yield self.env.pause(gap_ns, host_rank(self.client.number, GAP, execute))
             if hold is not None and hold is not whole:
                 self.runtime.release(hold)
         if whole is not None:
             self.runtime.release(whole)
-        job.state = DONE

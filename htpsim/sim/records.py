@@ -11,7 +11,7 @@ from htpsim.spec.records import record_class
 OWN_FIELDS: Final = (
     "client", "request", "stage", "step", "graph", "copy", "core", "path", "weight", "account", "token",
     "called_ns", "granted_ns", "submitted_ns", "finished_ns", "overhead_ns", "rpc_ns", "solo_ns",
-    "process", "guard_account",
+    "use",  # the client's use of the model: process and account of its guard
     "scheduled_ns",  # instant for which its timer was last scheduled
     "lane",  # the guard lane it holds or waits in, or None
     "hold",  # the thread releases the guard itself, later than the return

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from simpy.events import Event
 
+from htpsim.errors import ScenarioError
 from htpsim.results.columns import DROPPED, NEVER, QUEUED
 from htpsim.results.log import Row
 from htpsim.sim.clock import ARRIVAL, Clock, host_rank
@@ -41,6 +42,34 @@ class RequestState:
         )  # fmt: skip
 
 
+class Pace:
+    """Refuses a closed loop that never lets time pass: it would go round for ever within one instant."""
+
+    LIMIT = 10_000
+
+    def __init__(self, client: str, threads: int = 1) -> None:
+        self.client = client
+        self.limit = self.LIMIT + threads
+        self._at_ns = NEVER
+        self._count = 0
+
+    def step(self, now_ns: int) -> None:
+        """Count a request that begins now.
+
+        Raises
+        ------
+        ScenarioError
+            When too many have begun in this instant.
+        """
+        self._count = self._count + 1 if now_ns == self._at_ns else 1
+        self._at_ns = now_ns
+        if self._count > self.limit:
+            raise ScenarioError(
+                f"{self.client}: got {self._count} requests of a closed loop that took no time, at {now_ns} ns, "
+                "expected a think time or work that lets time pass"
+            )
+
+
 class Backlog:
     """Requests that wait for a thread, and what a full queue drops."""
 
@@ -49,9 +78,9 @@ class Backlog:
         self.drop = drop
         self.queue: deque[RequestState] = deque()
 
-    def add(self, request: RequestState) -> None:
-        """Queue a request, or drop it or the oldest where the queue is full."""
-        if self.limit is not None and len(self.queue) >= self.limit:
+    def add(self, request: RequestState, *, taken_up: bool) -> None:
+        """Queue a request, or drop it or the oldest where the queue is full; one taken up at once does not wait."""
+        if not taken_up and self.limit is not None and len(self.queue) >= self.limit:
             if self.drop == "newest" or not self.queue:
                 request.state = DROPPED
                 return
@@ -71,6 +100,8 @@ class Source:
         self.draws = draws
         self.arrive = arrive
         self._clock_ns = arrivals.offset_ns
+        self._between = exponential(arrivals.period_ns)
+        self._jitter = Distribution(kind="uniform", high=arrivals.jitter_ns)
         self._schedule(0)
 
     def _instant(self, number: int) -> int | None:
@@ -79,9 +110,9 @@ class Source:
         if kind.kind == "replay":
             return kind.offset_ns + kind.times_ns[number] if number < len(kind.times_ns) else None
         if kind.kind == "poisson":
-            self._clock_ns += self.draws.value("arrival", number, exponential(kind.period_ns))
+            self._clock_ns += self.draws.value("arrival", number, self._between)
             return self._clock_ns
-        jitter_ns = self.draws.value("jitter", number, Distribution(kind="uniform", high=kind.jitter_ns))
+        jitter_ns = self.draws.value("jitter", number, self._jitter)
         return kind.offset_ns + number * kind.period_ns + jitter_ns
 
     def _schedule(self, number: int) -> None:

@@ -5,59 +5,27 @@ called -> (guard) -> granted -> (overhead, RPC) -> submitted -> (device) -> fini
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any
 
 from simpy.events import Event
 
 from htpsim.device.records import DONE, NEVER, WORK_SCALE
-from htpsim.results.columns import PATH_BYPASS, PATH_GENIE, PATH_QNN, Execute
+from htpsim.errors import InvariantError
+from htpsim.results.columns import PARTS, PATH_BYPASS, PATH_GENIE, PATH_QNN, Execute
 from htpsim.results.log import Row
-from htpsim.sched.select import policy_class, policy_params
+from htpsim.sched import POLICIES, policy_class, policy_params, watched
+from htpsim.sched.policy import NO_DEADLINE
 from htpsim.sim.clock import GAP, RETURN, Clock, Instant, host_rank
 from htpsim.sim.guards import GuardShell, Lane
 from htpsim.sim.machine import Machine
 from htpsim.sim.records import JobPool
-from htpsim.spec.plan import NO_ACCOUNT, AccountPlan, GraphPlan, ModelPlan, Plan
+from htpsim.sim.uses import Hold, Use
+from htpsim.spec.plan import NO_ACCOUNT, AccountPlan, GraphPlan, Plan
 
+Place = tuple[int, int, int, int]
+NO_TOKEN = -1
 _RELEASED = Execute._fields.index("released_ns")
-
-
-@dataclass(slots=True)
-class Bound:
-    """A loaded context as one client reaches it."""
-
-    copy: int
-    """number of the copy: the device's context and the log's"""
-    core: int
-    mask: int
-    """bit mask of the cores its graphs take"""
-    width: int
-    pd: int
-
-
-@dataclass(slots=True)
-class Hold:
-    """A guard slot that outlives one graphExecute: across a gap, or for a whole request."""
-
-    lane: Lane | None = None
-    account: int = NO_ACCOUNT
-    process: int = 0
-    cost_ns: int = 0
-    rows: list[int] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class Use:
-    """One client's use of one model: how it is reached and where it is loaded."""
-
-    client: int
-    process: int
-    plan: ModelPlan
-    bound: list[Bound]
-    account: int
-    """position among the accounts of the process"""
-    weight: int
 
 
 class Runtime:
@@ -80,11 +48,17 @@ class Runtime:
         self.guards = self._make_guards(check)
         self.rows: list[Row] = []
         self.executes = 0
+        self.check = check
+        self.begins: Callable[[Use], None] | None = None
+        """told of every call, and ``ends`` of every return, where somebody checks that nothing is freed between"""
+        self.ends: Callable[[Use], None] | None = None
 
     def _make_guards(self, check: bool) -> dict[int, GuardShell]:
         """One guard a process that has accounts."""
         guard, device = self.plan.scenario.guard, self.plan.scenario.device
         policy = policy_class(guard.policy)
+        if guard.policy not in POLICIES:
+            policy = watched(policy)
         params = policy_params(policy, guard.params)
         accounts: dict[int, list[AccountPlan]] = {}
         for account in self.plan.accounts:
@@ -97,16 +71,33 @@ class Runtime:
         return shells
 
     def execute(
-        self, use: Use, graph: GraphPlan, place: tuple[int, int, int, int], uniform: int, hold: Hold | None = None
+        self,
+        use: Use,
+        graph: GraphPlan,
+        place: Place,
+        uniform: int,
+        hold: Hold | None = None,
+        deadline_ns: int = NO_DEADLINE,
     ) -> Event:
         """Call graphExecute; the event returned happens when the thread gets it back.
 
-        `place` is (request, stage, step, token); `uniform` the 32-bit draw of its service time.
+        Parameters
+        ----------
+        use, graph
+            What executes, for whom.
+        place : tuple
+            Where in the work: (request, stage, step, token); the token that its return yields, or NO_TOKEN.
+        uniform : int
+            The 32-bit draw of its service time.
+        hold : Hold, optional
+            The guard slot is not given back at the return, but when the thread releases this.
+        deadline_ns : int
+            By when the thread wants it back; for policies that look at deadlines.
         """
         now: int = self.env.now
         j = self.pool.take()
         job = self.jobs[j]
-        bound = use.bound[graph.context]
+        bound = use.copy.bound[graph.context]
         entry = uniform * len(graph.solo_ns) >> 32
         job.execute = self.executes
         self.executes += 1
@@ -124,8 +115,12 @@ class Runtime:
         job.called_ns = now
         job.granted_ns = job.submitted_ns = job.finished_ns = NEVER
         job.started_ns = job.timer_ns = job.scheduled_ns = NEVER
+        job.deadline_ns = deadline_ns
         job.hold = hold
         job.lane = None
+        job.use = use
+        if self.begins is not None:
+            self.begins(use)
         event = Instant(self.env)
         event.job = j  # type: ignore[attr-defined]
         event.callbacks.append(self._returned)
@@ -141,20 +136,22 @@ class Runtime:
             self._start_rpc(j, 0)
             return
         job.path = PATH_GENIE
-        job.weight, job.account = use.weight, use.plan.account
         if hold is not None and hold.lane is not None:
+            use = hold.use or use
+            job.weight, job.account = use.weight, use.plan.account
             self._start_rpc(j, 0)
             return
+        job.weight, job.account = use.weight, use.plan.account
         guard = self.guards[use.process]
         lane = guard.lanes[job.core if self.per_core else 0]
-        job.lane, job.guard_account, job.process = lane, use.account, use.process
+        job.lane = lane
         guard.call(lane, use.account, j)
 
     def _granted(self, j: int) -> None:
         """Go on with a call that holds its slot."""
         job = self.jobs[j]
         if job.hold is not None:
-            job.hold.lane, job.hold.account, job.hold.process = job.lane, job.guard_account, job.process
+            job.hold.lane, job.hold.use = job.lane, job.use
         self._start_rpc(j, self.overhead_ns)
 
     def _start_rpc(self, j: int, overhead_ns: int) -> None:
@@ -188,20 +185,47 @@ class Runtime:
         job = self.jobs[j]
         hold = job.hold
         cost_ns = job.acquired_ns + job.run_ns + job.evict_ns + job.restore_ns
-        if hold is not None:
+        row = self.row(job, self.env.now)
+        if hold is not None and job.path == PATH_GENIE:
             hold.cost_ns += cost_ns
             hold.rows.append(len(self.rows))
+            row = (*row[:_RELEASED], NEVER, *row[_RELEASED + 1 :])
         elif job.lane is not None:
-            self.guards[job.process].release(job.lane, job.guard_account, cost_ns)
-        self.rows.append(self.row(job, self.env.now))
+            self.guards[job.use.process].release(job.lane, job.use.account, cost_ns)
+        self.rows.append(row)
+        if self.check:
+            self._validate(row)
+        if self.ends is not None:
+            self.ends(job.use)
         self.pool.give_back(j)
+
+    def _validate(self, row: Row) -> None:
+        """Raise InvariantError unless the parts of a graphExecute sum to the whole, each of them not negative."""
+        named = Execute(*row)
+        parts = {name: getattr(named, name) for name in PARTS}
+        if sum(parts.values()) != named.returned_ns - named.called_ns or min(parts.values()) < 0:
+            raise InvariantError(
+                f"graphExecute {named.execute}: took {named.returned_ns - named.called_ns} ns, its parts are {parts}"
+            )
+
+    def weigh(self, uses: list[Use]) -> None:
+        """Let only those count in a lane's sum of weights who can call in it: all loads have ended."""
+        for process, guard in self.guards.items():
+            for number, lane in enumerate(guard.lanes):
+                weights = {
+                    use.account: use.weight
+                    for use in uses
+                    if use.plan.guarded and use.process == process and (not self.per_core or use.core == number)
+                }
+                if weights:
+                    lane.record.weight_sum = sum(weights.values())
 
     def release(self, hold: Hold) -> None:
         """Release a slot that was held across returns, and note when in the rows concerned."""
-        if hold.lane is None:
+        if hold.lane is None or hold.use is None:
             return
         now: int = self.env.now
-        self.guards[hold.process].release(hold.lane, hold.account, hold.cost_ns)
+        self.guards[hold.use.process].release(hold.lane, hold.use.account, hold.cost_ns)
         for number in hold.rows:
             row = self.rows[number]
             self.rows[number] = (*row[:_RELEASED], now, *row[_RELEASED + 1 :])
@@ -219,23 +243,30 @@ class Runtime:
             returned_ns - job.finished_ns if done else 0, job.evictions, job.solo_ns,
         )  # fmt: skip
 
+    def in_flight(self) -> list[Any]:
+        """Return the records of graphExecutes that have not returned, in order of call."""
+        free = set(self.pool.free)
+        return sorted((job for j, job in enumerate(self.jobs) if j not in free), key=lambda job: int(job.execute))
+
     def rows_in_flight(self) -> list[Row]:
         """Return rows of the graphExecutes that the end of the run cut short, in order of call."""
-        free = set(self.pool.free)
-        jobs = [job for j, job in enumerate(self.jobs) if j not in free]
-        return [self._open_row(job) for job in sorted(jobs, key=lambda job: int(job.execute))]
+        return [self._open_row(job) for job in self.in_flight()]
 
     def _open_row(self, job: Any) -> Row:
         """Return such a row with only the parts that have ended."""
-        if job.submitted_ns == NEVER:
+        granted, submitted = job.granted_ns != NEVER, job.submitted_ns != NEVER
+        if not submitted:
             for name in ("wait_ns", "acquired_ns", "run_ns", "evict_ns", "restore_ns", "evictions"):
                 setattr(job, name, 0)
             job.state = NEVER
-        row = list(self.row(job, NEVER))
-        if job.granted_ns == NEVER:
+        if not granted:
             job.overhead_ns = 0
-        parts = Execute._fields.index("guard_wait_ns")
-        row[parts] = job.granted_ns - job.called_ns if job.granted_ns != NEVER else 0
-        row[parts + 1] = job.overhead_ns if job.submitted_ns != NEVER else 0
-        row[parts + 2] = job.submitted_ns - job.granted_ns - job.overhead_ns if job.submitted_ns != NEVER else 0
-        return tuple(row)
+        row = Execute(*self.row(job, NEVER))
+        return tuple(
+            row._replace(
+                guard_wait_ns=row.guard_wait_ns if granted else 0,
+                guard_overhead_ns=row.guard_overhead_ns if submitted else 0,
+                rpc_ns=row.rpc_ns if submitted else 0,
+                rpc_return_ns=0,
+            )
+        )

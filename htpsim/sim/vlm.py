@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 
 from simpy.events import Event
 
 from htpsim.errors import CapacityError
-from htpsim.results.columns import DONE, REFUSED, RUNNING, STAGE_DECODE, STAGE_PREFILL, STAGE_VIT
+from htpsim.results.columns import DONE, NEVER, REFUSED, RUNNING, STAGE_DECODE, STAGE_PREFILL, STAGE_VIT
+from htpsim.sched.policy import NO_DEADLINE
 from htpsim.sim.clock import ARRIVAL, GAP, Clock, Instant, host_rank
 from htpsim.sim.draws import Draws
 from htpsim.sim.loader import Loader
-from htpsim.sim.requests import Backlog, RequestState, Source
-from htpsim.sim.runtime import Hold, Runtime, Use
+from htpsim.sim.requests import Backlog, Pace, RequestState, Source
+from htpsim.sim.runtime import NO_TOKEN, Place, Runtime
+from htpsim.sim.uses import Hold, Use
 from htpsim.spec import Instance
 from htpsim.spec.plan import ClientPlan, GraphPlan
 
 Thread = Generator[Event, None, None]
-NO_TOKEN = -1
 
 
 class VlmThread:
@@ -34,11 +35,18 @@ class VlmThread:
         self.requests: list[RequestState] = []
         self.backlog = Backlog(client.spec.queue_limit, client.spec.drop)
         self.idle: Instant | None = None
+        self.gap_rank = host_rank(client.number, GAP, 0)
+        self.uses: list[Use] = []
+        """what was loaded"""
         self.vit: Use | None = None
         self.llm: Use | None = None
+        self.pace = Pace(f"instances.{client.name}")
         self.kv_tokens = 0
         self.turn = 0
-        self.calls = 0
+        self.token_ns = NEVER
+        """when its latest token came"""
+        self.deadline_ns = NO_DEADLINE
+        """by when it wants the graph it calls next"""
         self.ready = Instant(env)
         """happens when loading has ended, well or not"""
         self.failure = ""
@@ -49,8 +57,8 @@ class VlmThread:
     def _arrive(self, number: int) -> None:
         """Take in a request of an open arrival process."""
         request = self._new_request(number)
-        self.backlog.add(request)
-        if self.idle is not None and self.backlog.queue:
+        self.backlog.add(request, taken_up=self.idle is not None)
+        if self.idle is not None:
             idle, self.idle = self.idle, None
             self.env.schedule(idle, host_rank(self.client.number, ARRIVAL, number))
 
@@ -70,31 +78,30 @@ class VlmThread:
     def _run(self) -> Thread:
         """Load, then serve for ever."""
         try:
-            uses = yield from self.loader.obtain_all(self.client)
+            self.uses = yield from self.loader.obtain_all(self.client)
         except CapacityError as error:
             self.failure = str(error)
         self.env.schedule(self.ready, host_rank(self.client.number, GAP, 0))
         if self.failure:
             return
-        by_plan = {id(use.plan): use for use in uses}
+        by_plan = {id(use.plan): use for use in self.uses}
         self.vit = by_plan.get(id(self.client.vit))
         self.llm = by_plan.get(id(self.client.llm))
-        if self.spec.arrivals.offset_ns and self.spec.arrivals.kind == "closed":
-            yield self._pause(self.spec.arrivals.offset_ns, GAP)
         while True:
             request = yield from self._next_request()
             yield from self._serve(request)
 
-    def _pause(self, delay_ns: int, kind: int) -> Instant:
-        self.calls += 1
-        return self.env.pause(delay_ns, host_rank(self.client.number, kind, self.calls))
+    def _gap(self, delay_ns: int) -> Instant:
+        return self.env.pause(delay_ns, self.gap_rank)
 
     def _next_request(self) -> Generator[Event, None, RequestState]:
         """Wait for the next request: think in a closed loop, else until one is queued."""
         if self.spec.arrivals.kind == "closed":
             number = len(self.requests)
+            self.pace.step(self.env.now)
             think_ns = self.draws.value("think", number, self.spec.arrivals.think)
-            yield self._pause(think_ns, ARRIVAL)
+            first_ns = self.spec.arrivals.offset_ns if number == 0 else 0
+            yield self.env.pause(first_ns + think_ns, host_rank(self.client.number, ARRIVAL, number))
             return self._new_request(number)
         if not self.backlog.queue:
             self.idle = Instant(self.env)
@@ -117,6 +124,8 @@ class VlmThread:
                 return
             self.kv_tokens = needed
         request.state = RUNNING
+        target_ns = self.spec.ttft_deadline_ns
+        self.deadline_ns = NO_DEADLINE if target_ns is None else request.arrived_ns + target_ns
         hold = Hold() if self.runtime.whole_request else None
         if self.vit is not None and request.images:
             yield from self._vit(request, self.vit, hold)
@@ -125,72 +134,74 @@ class VlmThread:
             yield from self._decode(request, self.llm, hold)
         if hold is not None:
             self.runtime.release(hold)
-        request.state = DONE
-        if request.done_ns < 0:
+        if request.state == RUNNING:
+            request.state = DONE
             request.done_ns = self.env.now
 
     def _vit(self, request: RequestState, use: Use, hold: Hold | None) -> Thread:
         """Encode every image."""
         graphs = use.plan.graphs
+        width = graphs[-1].draw + 1
         uniforms = self.draws.service("vit", request.number, request.images, graphs)
         for image in range(request.images):
-            yield from self._step(use, graphs, (request.number, STAGE_VIT, image, NO_TOKEN), uniforms, hold)
+            place = (request.number, STAGE_VIT, image, NO_TOKEN)
+            yield from self._step(use, graphs, place, uniforms[image * width : (image + 1) * width], hold)
         request.vit_done_ns = self.env.now
 
     def _prefill(self, request: RequestState, use: Use, hold: Hold | None) -> Thread:
         """Take the prompt in chunks of AR tokens; the last yields the first token."""
         model, graphs = use.plan.model, use.plan.prefill
+        width = graphs[-1].draw + 1
         chunks = -(-request.prompt_tokens // model.ar)
         uniforms = self.draws.service("prefill", request.number, chunks, graphs)
-        for chunk in range(chunks):
-            last = chunk == chunks - 1
-            head_left_out = model.lm_head_split and not last
-            place = (request.number, STAGE_PREFILL, chunk, 0 if last else NO_TOKEN)
-            yield from self._step(use, graphs[:-1] if head_left_out else graphs, place, uniforms, hold, request)
+        body = graphs[:-1] if model.lm_head_split else graphs
+        for chunk in range(chunks - 1):
+            place = (request.number, STAGE_PREFILL, chunk, NO_TOKEN)
+            yield from self._step(use, body, place, uniforms[chunk * width : (chunk + 1) * width], hold)
+        yield from self._step(
+            use, graphs, (request.number, STAGE_PREFILL, chunks - 1, 0), uniforms[(chunks - 1) * width :], hold
+        )
 
     def _decode(self, request: RequestState, use: Use, hold: Hold | None) -> Thread:
         """Yield the other tokens, one step each."""
-        graphs = use.plan.decode
+        graphs, deadline_ns = use.plan.decode, self.spec.itl_deadline_ns
+        width = graphs[-1].draw + 1
         uniforms = self.draws.service("decode", request.number, request.output_tokens - 1, graphs)
-        for token in range(1, request.output_tokens):
-            place = (request.number, STAGE_DECODE, token - 1, token)
-            yield from self._step(use, graphs, place, uniforms, hold, request)
+        for step in range(request.output_tokens - 1):
+            if deadline_ns is not None:
+                self.deadline_ns = self.token_ns + deadline_ns
+            place = (request.number, STAGE_DECODE, step, step + 1)
+            yield from self._step(use, graphs, place, uniforms[step * width : (step + 1) * width], hold)
 
-    def _step(
-        self,
-        use: Use,
-        graphs: Sequence[GraphPlan],
-        place: tuple[int, int, int, int],
-        uniforms: list[int],
-        hold: Hold | None,
-        request: RequestState | None = None,
-    ) -> Thread:
+    def _step(self, use: Use, graphs: list[GraphPlan], place: Place, uniforms: list[int], hold: Hold | None) -> Thread:
         """Execute the graphs of one step in order, with the host's gaps; note the token it yields."""
-        execute, gap_ns = self.runtime.execute, self.spec.host_gap_graph_ns
-        number, stage, step, token = place
-        silent = (number, stage, step, NO_TOKEN)
-        base = step * (graphs[-1].draw + 1) if not use.plan.model.lm_head_split else step * len(use.plan.prefill)
+        execute, gap_ns, deadline_ns = self.runtime.execute, self.spec.host_gap_graph_ns, self.deadline_ns
+        request, stage, step, token = place
+        silent = (request, stage, step, NO_TOKEN)
         for graph in graphs[:-1]:
-            yield execute(use, graph, silent, uniforms[base + graph.draw], hold)
+            yield execute(use, graph, silent, uniforms[graph.draw], hold, deadline_ns)
             if gap_ns:
-                yield self._pause(gap_ns, GAP)
+                yield self._gap(gap_ns)
         last = graphs[-1]
         across_gap = None
         if token != NO_TOKEN and self.spec.host_gap_step_ns and self.runtime.gap_inside and hold is None:
             across_gap = Hold()
-        yield execute(use, last, place, uniforms[base + last.draw], hold or across_gap)
-        if token == NO_TOKEN or request is None:
+        yield execute(use, last, place, uniforms[last.draw], hold or across_gap, deadline_ns)
+        if token == NO_TOKEN:
             return
-        self._note_token(request, token)
+        self._note_token(self.requests[request], token)
         if self.spec.host_gap_step_ns:
-            yield self._pause(self.spec.host_gap_step_ns, GAP)
+            yield self._gap(self.spec.host_gap_step_ns)
             if across_gap is not None:
                 self.runtime.release(across_gap)
 
     def _note_token(self, request: RequestState, token: int) -> None:
         """Count a token that has just come."""
+        self.token_ns = self.env.now
         request.tokens = token + 1
         if token == 0:
-            request.first_token_ns = self.env.now
+            request.first_token_ns = self.token_ns
+            self.deadline_ns = NO_DEADLINE
         if request.tokens == request.output_tokens:
-            request.done_ns = self.env.now
+            request.state = DONE
+            request.done_ns = self.token_ns

@@ -6,18 +6,24 @@ Everything that involves a float, a name or a library is done here, before an en
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from htpsim.errors import ScenarioError
 from htpsim.spec.device import NORMAL, PRIORITIES, Device
 from htpsim.spec.distribution import table
+from htpsim.spec.limits import LARGEST, beyond_limits
 from htpsim.spec.model import Graph, Model
 from htpsim.spec.scenario import Scenario
 from htpsim.spec.work import Instance, OtherClient
 from htpsim.units import NS_PER_S
 
 NO_ACCOUNT = -1
+NO_HANDLE = ""
+WRAPPER_THROWS = "the ViT-on-Genie wrapper throws at creation: this runtime has no raw embedding API (as in 2.46)"
+T = TypeVar("T", int, "npt.NDArray[np.int64]")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -131,15 +137,22 @@ def solo_and_demand(graph: Graph, parts: int, part: int, width: int, device: Dev
     solo: npt.NDArray[np.int64] = table(graph.service)
     if width > 1:
         solo = np.maximum(1, np.rint(solo / (width * device.gang_efficiency)).astype(np.int64))
-    share = solo // parts
-    solo = solo - share * (parts - 1) if part == parts - 1 else share
-    work = graph.dram_bytes // parts * NS_PER_S
+    solo = _part(solo, parts, part)
+    work = _part(graph.dram_bytes, parts, part) * NS_PER_S
     if not work:
         return solo.tolist(), [0] * len(solo)
+    if work >= LARGEST:
+        solo = solo.astype(object)  # Python's integers do not overflow
     if device.core_dram_bandwidth:
         solo = np.maximum(solo, -(-work // (device.core_dram_bandwidth * width)))
-    demand: npt.NDArray[np.int64] = -(-work // np.maximum(1, solo))
+    demand = -(-work // np.maximum(1, solo))
     return solo.tolist(), demand.tolist()
+
+
+def _part(whole: T, parts: int, part: int) -> T:
+    """Return part number `part` of `parts` equal ones; the last takes what division leaves."""
+    share = whole // parts
+    return whole - share * (parts - 1) if part == parts - 1 else share
 
 
 class _Planner:
@@ -153,18 +166,54 @@ class _Planner:
         self.handles: dict[tuple[int, str], int] = {}
         self.tables: dict[str, tuple[list[int], list[int]]] = {}
 
-    def account(self, name: str, process: int, weight: int, priority: int) -> int:
-        """Return the number of an account, opening it when it is new."""
-        key = (process, name)
-        if key not in self.handles:
-            index = sum(a.process == process for a in self.accounts)
-            self.handles[key] = len(self.accounts)
-            self.accounts.append(
-                AccountPlan(
-                    name=f"process {process}/{name}", process=process, index=index, weight=weight, priority=priority
-                )
+    def open_accounts(self) -> None:
+        """Open the guard accounts, in the order of the clients: that order decides ties."""
+        scenario = self.scenario
+        started = [i for i in scenario.instances if not self.throws(i)]
+        handles = {(i.process, self.vit_handle(i)) for i in started}
+        handles |= {(i.process, i.name) for i in started if i.llm is not None and i.llm_path == "genie"}
+        for i in scenario.instances:
+            if (i.process, i.name) in handles:
+                self.account(i.name, i.process, i.weight, i.guard_priority)
+            if i in started and self.vit_handle(i) == NO_HANDLE and scenario.guard.unregistered == "default-weight":
+                self.account(f"{i.name} unregistered", i.process, scenario.guard.default_weight, 0)
+        for c in scenario.clients:
+            if c.path == "genie":
+                self.account(c.name, c.process, c.weight, c.guard_priority)
+
+    def account(self, name: str, process: int, weight: int, priority: int) -> None:
+        """Open a guard account."""
+        index = sum(a.process == process for a in self.accounts)
+        self.handles[process, name] = len(self.accounts)
+        self.accounts.append(
+            AccountPlan(
+                name=f"process {process}/{name}", process=process, index=index, weight=weight, priority=priority
             )
-        return self.handles[key]
+        )
+
+    def throws(self, instance: Instance) -> bool:
+        """Tell whether creating the instance throws, and ends there."""
+        return self.wrapper_throws(instance) and self.scenario.runtime.on_throw == "fail"
+
+    def wrapper_throws(self, instance: Instance) -> bool:
+        """Tell whether creating its ViT-on-Genie wrapper throws."""
+        wrapped = instance.vit is not None and instance.vit_path == "genie"
+        return wrapped and not self.scenario.runtime.embedding_raw_apis
+
+    def vit_handle(self, instance: Instance) -> str | None:
+        """Return whose dialog handle the thread carries when its ViT calls the guard; None if it never does."""
+        if instance.vit is None or instance.vit_path == "qnn" or self.wrapper_throws(instance):
+            return None
+        if self.scenario.guard.registration == "thread":
+            return instance.name
+        return instance.stale_handle_of or NO_HANDLE
+
+    def vit_account(self, instance: Instance) -> int:
+        """Return the account of that handle, or NO_ACCOUNT where a call without one goes past the guard."""
+        handle = self.vit_handle(instance)
+        if handle == NO_HANDLE:
+            handle = f"{instance.name} unregistered"
+        return NO_ACCOUNT if handle is None else self.handles.get((instance.process, handle), NO_ACCOUNT)
 
     def graph_plans(self, model: Model, graphs: tuple[Graph, ...]) -> list[GraphPlan]:
         """Return the graphs of one step, numbered."""
@@ -205,44 +254,27 @@ class _Planner:
             decode=self.graph_plans(model, model.decode),
         )
 
-    def vit_account(self, instance: Instance) -> int:
-        """Return the account the ViT's guarded calls use, given when weights are registered."""
-        guard = self.scenario.guard
-        if guard.registration == "thread":
-            return self.account(instance.name, instance.process, instance.weight, instance.guard_priority)
-        if instance.stale_handle_of:
-            other = next(i for i in self.scenario.instances if i.name == instance.stale_handle_of)
-            return self.account(other.name, instance.process, other.weight, other.guard_priority)
-        if guard.unregistered == "bypass":
-            return NO_ACCOUNT
-        return self.account(f"{instance.name} unregistered", instance.process, guard.default_weight, 0)
-
     def instance(self, number: int, instance: Instance) -> ClientPlan:
         """Plan one VLM."""
-        registry, runtime = self.scenario.registry, self.scenario.runtime
+        registry = self.scenario.registry
         plan = ClientPlan(number=number, name=instance.name, process=instance.process, spec=instance, models=[])
-        if instance.llm is not None and instance.llm_path == "genie":
-            self.account(instance.name, instance.process, instance.weight, instance.guard_priority)
+        if self.throws(instance):
+            plan.failure = WRAPPER_THROWS
+            return plan
         if instance.vit is not None:
             path, shared = instance.vit_path, registry.vit
-            if path == "genie" and not runtime.embedding_raw_apis:
-                thrown = (
-                    "the ViT-on-Genie wrapper throws at creation: this runtime has no raw embedding API (as in 2.46)"
-                )
-                if runtime.on_throw == "fail":
-                    plan.failure = thrown
-                    return plan
+            if self.wrapper_throws(instance):
                 path, shared = "qnn", False
-                self.notes.append(f"{instance.name}: {thrown}; its ViT fell back to path qnn with a copy of its own")
-            account = self.vit_account(instance) if path == "genie" else NO_ACCOUNT
+                self.notes.append(
+                    f"{instance.name}: {WRAPPER_THROWS}; its ViT fell back to path qnn with a copy of its own"
+                )
+            account = self.vit_account(instance)
             plan.vit = self.model_plan(
                 instance.vit, instance.vit_priority, path, account, (shared, registry.vit_copies)
             )
             plan.models.append(plan.vit)
         if instance.llm is not None:
-            account = NO_ACCOUNT
-            if instance.llm_path == "genie":
-                account = self.account(instance.name, instance.process, instance.weight, instance.guard_priority)
+            account = self.handles[instance.process, instance.name] if instance.llm_path == "genie" else NO_ACCOUNT
             plan.llm = self.model_plan(
                 instance.llm, instance.llm_priority, instance.llm_path, account, (registry.llm, registry.llm_copies)
             )
@@ -251,9 +283,7 @@ class _Planner:
 
     def other(self, number: int, client: OtherClient) -> ClientPlan:
         """Plan one other client."""
-        account = NO_ACCOUNT
-        if client.path == "genie":
-            account = self.account(client.name, client.process, client.weight, client.guard_priority)
+        account = self.handles[client.process, client.name] if client.path == "genie" else NO_ACCOUNT
         model = self.model_plan(client.model, client.priority, client.path, account, (False, "per-core"))
         return ClientPlan(number=number, name=client.name, process=client.process, spec=client, models=[model])
 
@@ -261,12 +291,24 @@ class _Planner:
 def make_plan(scenario: Scenario) -> Plan:
     """Return a scenario that has passed its checks, numbered.
 
+    Raises
+    ------
+    ScenarioError
+        When numbers could overflow during the run, or time could stand still.
+
+    Examples
+    --------
     >>> make_plan(Scenario()).clients
     []
     """
     planner = _Planner(scenario)
+    planner.open_accounts()
     clients = [planner.instance(n, i) for n, i in enumerate(scenario.instances)]
     clients += [planner.other(len(clients) + n, c) for n, c in enumerate(scenario.clients)]
-    return Plan(
+    plan = Plan(
         scenario=scenario, clients=clients, graphs=planner.graphs, accounts=planner.accounts, notes=planner.notes
     )
+    problems = beyond_limits(scenario, plan.slots(), planner.tables)
+    if problems:
+        raise ScenarioError(*problems)
+    return plan
