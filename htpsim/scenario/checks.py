@@ -125,7 +125,7 @@ def _request_scope(scenario: Scenario) -> Iterator[Problem]:
 
 def _device_notes(scenario: Scenario) -> Iterator[str]:
     device, run = scenario.device, scenario.run
-    if run.replications < 3:
+    if run.replications < 3 and checks_work.draws(scenario):
         yield f"run.replications: {run.replications}; a comparison rests on at least 3"
     if device.cores > 1 and device.topology != "gang" and device.dram_bandwidth is None:
         yield f"device.dram_bandwidth: not given, so the {device.cores} cores do not slow each other; on a chip they do"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from htpsim.scenario.checks_models import least
+from htpsim.scenario.checks_models import least, models_of
 from htpsim.scenario.quantities import write
 from htpsim.scenario.sourced import Path, Problem
 from htpsim.scenario.wording import unknown_word
-from htpsim.spec import NORMAL, PRIORITIES, Arrivals, Instance, OtherClient, Scenario
+from htpsim.spec import NORMAL, PRIORITIES, Arrivals, Distribution, Instance, OtherClient, Scenario
 
 _PERIODIC = ("periodic", "poisson")
 
@@ -108,7 +108,7 @@ def notes(scenario: Scenario) -> Iterator[str]:
     """Yield what a reader of the results should know about the work."""
     users: list[tuple[str, Instance | OtherClient]] = [(f"instances.{user.name}", user) for user in scenario.instances]
     users += [(f"clients.{user.name}", user) for user in scenario.clients]
-    locked = [place for place, user in users if _locks(user.arrivals)]
+    locked = [place for place, user in users if _locks(user)]
     if len(locked) > 1:
         yield (
             f"{', '.join(locked)}: closed loops with a constant think time lock phase: a start offset alone can "
@@ -132,10 +132,26 @@ def notes(scenario: Scenario) -> Iterator[str]:
         )
 
 
-def _locks(arrivals: Arrivals) -> bool:
-    think = arrivals.think
-    constant = think.kind == "constant" or (think.kind == "lognormal" and think.cv == 0) or len(set(think.sample)) == 1
-    return arrivals.kind == "closed" and constant
+def draws(scenario: Scenario) -> bool:
+    """Tell whether anything is left to chance, so that replications differ."""
+    users: list[Instance | OtherClient] = [*scenario.instances, *scenario.clients]
+    drawn = [graph.service for model in models_of(scenario) for graph in model.all_graphs]
+    for user in users:
+        if user.arrivals.kind == "poisson" or (user.arrivals.kind == "periodic" and user.arrivals.jitter_ns):
+            return True
+        drawn += [user.arrivals.think] if user.arrivals.kind == "closed" else []
+        drawn += [user.images, user.text_tokens, user.output_tokens] if isinstance(user, Instance) else []
+    return not all(map(_is_constant, drawn))
+
+
+def _is_constant(d: Distribution) -> bool:
+    return d.kind == "constant" or (d.kind == "lognormal" and d.cv == 0) or len(set(d.sample)) == 1
+
+
+def _locks(user: Instance | OtherClient) -> bool:
+    """Tell whether requests come in lockstep with the answers; a client that never pauses has no phase to lock."""
+    never_away = isinstance(user, OtherClient) and user.arrivals.think.mean == 0
+    return user.arrivals.kind == "closed" and _is_constant(user.arrivals.think) and not never_away
 
 
 def _unused(arrivals: Arrivals) -> Iterator[str]:

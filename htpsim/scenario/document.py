@@ -40,9 +40,9 @@ def find(name: str, where: str = "") -> Path:
         When there is neither; it offers the nearest name.
     """
     path = Path(name)
-    if path.suffix == ".toml" or path.exists():
-        return path
     known = shipped()
+    if path.suffix == ".toml" or (name not in known and path.is_file()):
+        return path
     if name not in known:
         raise ScenarioError(unknown_name(where or "scenario", name, known) + " (or the path of a .toml file)")
     return known[name]

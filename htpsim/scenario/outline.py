@@ -93,7 +93,8 @@ def _top(layer: Layer, result: Outline) -> None:
             for address, overlay in _tables(layer, (key,), value, result):
                 _overlay(layer, address, overlay, result)
         else:
-            result.problems.append(f"{layer.label}: {key}: {unknown_key(key, TOP_KEYS)}")
+            valid = [known for known in TOP_KEYS if known != key]
+            result.problems.append(f"{layer.label}: {key}: {unknown_key(key, valid)}")
     result.base.append(Layer(layer.label, (), parts))
 
 

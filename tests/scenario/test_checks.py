@@ -272,6 +272,10 @@ def weighted(guard: Guard, **changes: Any) -> Scenario:
     return scenario(instances=users, guard=guard)
 
 
+def unrandom(run: Run) -> Scenario:
+    return scenario(instances=(Instance(name="a", llm=llm(), arrivals=Arrivals(think=constant(5))),), run=run)
+
+
 WARNED = {
     "lock phase": locked(think=constant(10**9)),
     "lock phase: a start offset alone": locked(think=Distribution(kind="sample", sample=(5, 5))),
@@ -312,6 +316,8 @@ def test_a_reader_is_warned(said: str) -> None:
         pytest.param(weighted(Guard(slots=2)), id="somebody waits"),
         pytest.param(weighted(Guard(policy="fifo"), weight=2), id="equal weights"),
         pytest.param(device(dram_bandwidth=None, cores=1), id="one core"),
+        pytest.param(unrandom(Run(replications=1)), id="nothing is drawn"),
+        pytest.param(client(arrivals=Arrivals(think=constant(0))), id="a client that never pauses"),
     ],
 )
 def test_nobody_is_warned_without_need(given: Scenario) -> None:

@@ -116,7 +116,11 @@ def test_a_value_set_by_hand_may_change_one_variant(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("value", "said"),
-    [("guard.slots", "got 'guard.slots', expected key=value"), ("=3", "got '=3', expected key=value")],
+    [
+        ("extends=x.toml", "--set: extends: got an unknown key"),
+        ("guard.slots", "got 'guard.slots', expected key=value"),
+        ("=3", "got '=3', expected key=value"),
+    ],
 )
 def test_what_is_no_assignment_is_refused(tmp_path: Path, value: str, said: str) -> None:
     with pytest.raises(ScenarioError, match=r"^--set: ") as error:
@@ -187,6 +191,20 @@ def test_a_file_without_variants_says_so(tmp_path: Path) -> None:
 def test_a_shipped_name_that_is_none_is_refused() -> None:
     with pytest.raises(ScenarioError, match=r"scenario: got 'no_such_scenario_at_all', expected one of "):
         scenario.load("no_such_scenario_at_all")
+
+
+def test_a_folder_of_the_name_of_a_shipped_scenario_is_no_scenario(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = next(iter(scenario.shipped()))
+    (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path)
+
+    assert scenario.find(name) == scenario.shipped()[name]
+
+
+def test_a_file_without_the_suffix_is_read(tmp_path: Path) -> None:
+    assert scenario.load(written(tmp_path, SMALL, "plain")).base.name == "plain"
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
