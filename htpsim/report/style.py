@@ -19,7 +19,7 @@ DEVICE_WAIT: Final = "#7F7F7F"
 EVICTED: Final = "#111111"
 INK: Final = "#222222"
 FAINT: Final = "#8A8A8A"
-SLIDE: Final = (12.0, 6.75)
+SLIDE: Final = (12.8, 7.2)
 """Inches: 16 to 9."""
 DPI: Final = 150
 RASTER_FROM: Final = 2000

@@ -86,7 +86,7 @@ def test_a_frame_of_an_empty_log_has_its_columns() -> None:
 
 
 def test_results_start_without_pandas() -> None:
-    program = "import sys, htpsim.results, htpsim.report; print(*{'pandas', 'matplotlib', 'rich'} & set(sys.modules))"
+    program = "import sys, htpsim.results, htpsim.report; print(*{'pandas', 'matplotlib', 'scipy'} & set(sys.modules))"
 
     outcome = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
