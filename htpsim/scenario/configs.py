@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from htpsim.errors import FormatError, ScenarioError
 from htpsim.scenario.distributions import Profile
 
 
-def _stated(value: Any, source: str) -> dict[str, Any]:
-    return {"value": value, "source": source, "mark": "measured"}
+def _stated(value: Any, path: str, source: str) -> dict[str, Any]:
+    return {"value": value, "source": _without_folder(path, source), "mark": "measured"}
+
+
+def _without_folder(path: str, source: str) -> str:
+    """Return where a value stands without the folders, which differ from one machine to the next."""
+    return source.replace(path, Path(path).name, 1)
 
 
 def model_table(path: str) -> dict[str, Any]:
@@ -28,9 +34,9 @@ def model_table(path: str) -> dict[str, Any]:
         raise ScenarioError(f"got a file that cannot be read, expected a genie_config.json ({error})") from error
     table: dict[str, Any] = {}
     if facts.context_tokens is not None:
-        table["context_tokens"] = _stated(facts.context_tokens.value, facts.source("context_tokens"))
+        table["context_tokens"] = _stated(facts.context_tokens.value, facts.path, facts.source("context_tokens"))
     if facts.mmap is not None:
-        table["load"] = _stated("mmap" if facts.mmap.value else "read", facts.source("mmap"))
+        table["load"] = _stated("mmap" if facts.mmap.value else "read", facts.path, facts.source("mmap"))
     if facts.ctx_bins:
         table["contexts"] = [{"name": f"part{i}"} for i in range(len(facts.ctx_bins))]
     return table
@@ -58,13 +64,13 @@ def device_table(path: str) -> dict[str, Any]:
         ) from error
     table: dict[str, Any] = {}
     if facts.arch is not None:
-        table["arch"] = _stated(facts.arch.value, facts.source("arch"))
+        table["arch"] = _stated(facts.arch.value, facts.path, facts.source("arch"))
     listed = facts.cores_per_device or ()
     if len(listed) > 1 and set(listed) == {1}:
-        table["cores"] = _stated(len(listed), f"{facts.path}: devices")
-        table["topology"] = _stated("device-per-core", f"{facts.path}: devices")
+        table["cores"] = _stated(len(listed), facts.path, f"{facts.path}: devices")
+        table["topology"] = _stated("device-per-core", facts.path, f"{facts.path}: devices")
     elif facts.cores:
-        table["cores"] = _stated(facts.cores, f"{facts.path}: devices, the largest count of any")
+        table["cores"] = _stated(facts.cores, facts.path, f"{facts.path}: devices, the largest count of any")
     return table
 
 
@@ -85,4 +91,4 @@ def service_time(profile: Profile) -> tuple[int, str]:
         )
     except FormatError as error:
         raise ScenarioError(f"got a profile without that time, expected one ({error})") from error
-    return found.value_ns, found.source
+    return found.value_ns, _without_folder(profile.profile, found.source)

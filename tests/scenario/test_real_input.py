@@ -44,7 +44,7 @@ def test_the_profile_is_the_source(tmp_path: Path) -> None:
     (source,) = profiled(tmp_path, '{ profile = "viewer.txt", graph = "front" }').sources
 
     assert (source.key, source.value, source.mark) == ("models.vit.graphs.vit.service", "4.8ms", "measured")
-    assert "viewer.txt:9" in source.source
+    assert source.source.startswith("viewer.txt:9 ")  # no folder: it would differ from one machine to the next
 
 
 def test_an_absolute_path_and_one_that_leads_up_are_read(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_model_comes_from_a_genie_configuration(tmp_path: Path) -> None:
         ("part2", 700_000_000),
     ]
     sources = {source.key: source.source for source in loaded.sources}
-    assert sources["models.llm.context_tokens"].endswith("genie_three_bins.json:3")
+    assert sources["models.llm.context_tokens"] == "genie_three_bins.json:3"
 
 
 def test_what_the_scenario_says_itself_wins_over_the_configuration(tmp_path: Path) -> None:
