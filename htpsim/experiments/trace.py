@@ -1,0 +1,381 @@
+"""From an engine's log to a trace: the same schema that a recorder on a device writes, with all that an engine knows.
+
+The log's rows are instants and sums; a trace is events. Where several events fall on one instant they are put in the
+order of the engine's phases, and always in the order of their graphExecute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from htpsim.invariants.trace import (
+    NOWHERE,
+    Account,
+    Call,
+    DeviceFacts,
+    Event,
+    GuardFacts,
+    MemoryEvent,
+    Parts,
+    RequestEvent,
+    Trace,
+    UseEvent,
+)
+from htpsim.memory import gang_cores
+from htpsim.results.columns import (
+    DONE,
+    DROPPED,
+    NEVER,
+    PARTS,
+    PATH_GENIE,
+    PATHS,
+    REFUSED,
+    SLICES,
+    STAGE_DECODE,
+    STAGES,
+    Execute,
+    Request,
+)
+from htpsim.results.log import RunLog
+from htpsim.sched import POLICIES, policy_class, policy_params
+from htpsim.spec import Device, Instance
+from htpsim.spec.plan import ClientPlan, GraphPlan, Plan, make_plan
+
+_PHASES: Final = {"grant": 3, "start": 4, "resume": 4, "call": 1, "submit": 1, "return": 1, "release": 1}
+"""Phases of an instant (device 0, host 1, grant 3, dispatch 4); the rest is of the device."""
+
+
+def trace_of(log: RunLog, replay: str = "") -> Trace:
+    """Return the trace of a simulated run.
+
+    Parameters
+    ----------
+    log : RunLog
+        What either engine left behind.
+    replay : str
+        The command that runs it again; by default one is made of the scenario's name, seed and replication.
+
+    Examples
+    --------
+    >>> from htpsim.sim import simulate
+    >>> from htpsim.spec import Scenario
+    >>> trace_of(simulate(Scenario())).replay
+    'htpsim run scenario --seed 1 --replication 0 --check'
+    """
+    scenario = log.scenario
+    if not replay:
+        replay = f"htpsim run {scenario.name} --seed {scenario.run.seed} --replication {log.replication} --check"
+    converter = _Converter(log)
+    return Trace(
+        source=f"htpsim, {log.engine} engine, scenario '{scenario.name}'",
+        engine=log.engine,
+        replay=replay,
+        end_ns=log.end_ns,
+        guard=guard_facts(log, converter.plan),
+        device=device_facts(scenario.device),
+        calls={row.execute: converter.call(row) for row in converter.rows},
+        events=converter.events(),
+        parts={
+            row.execute: Parts(*(getattr(row, name) for name in PARTS))
+            for row in converter.rows
+            if row.returned_ns != NEVER
+        },
+        requests=request_events(log),
+        memory=memory_events(log),
+        uses=use_events(log),
+    )
+
+
+class _Converter:
+    """The graphExecutes of one log."""
+
+    def __init__(self, log: RunLog) -> None:
+        self.log = log
+        self.plan = make_plan(log.scenario)
+        self.rows = sorted((Execute(*row) for row in log.executes), key=lambda row: row.execute)
+        self.requests = {(row[0], row[1]): Request(*row) for row in log.requests}
+        self.graphs = {client.number: graphs_of(client) for client in self.plan.clients}
+        self.handles = [account.name.split("/", 1)[1] for account in self.plan.accounts]
+        self.pds = {event.item: event.place for event in log.memory if event.ledger == "pd" and event.delta_bytes > 0}
+        self.owners = dict(self.slots_shared())
+        self.tokens = self.last_tokens()
+
+    def slots_shared(self) -> Iterator[tuple[int, int]]:
+        """Yield (graphExecute, the one whose slot it ran under) where slots are held for a whole request."""
+        if self.log.scenario.guard.scope != "request":
+            return
+        owners: dict[tuple[int, int], int] = {}
+        for row in self.rows:
+            if row.path == PATH_GENIE:
+                owner = owners.setdefault((row.client, row.request), row.execute)
+                if owner != row.execute:
+                    yield row.execute, owner
+
+    def last_tokens(self) -> dict[int, int]:
+        """Return for each decode graphExecute when the token before it came [ns]."""
+        before: dict[tuple[int, int], int] = {}
+        last: dict[int, int] = {}
+        for row in self.rows:
+            if row.stage == STAGE_DECODE:
+                last[row.execute] = before.get((row.client, row.request), NOWHERE)
+            if row.token != NOWHERE and row.returned_ns != NEVER:
+                before[row.client, row.request] = row.returned_ns
+        return last
+
+    def call(self, row: Execute) -> Call:
+        """Return the facts of a graphExecute."""
+        client = self.plan.clients[row.client]
+        graph = self.graphs[row.client][row.graph]
+        copy = self.log.copies[row.copy]
+        level = self.plan.accounts[row.account].priority if row.account >= 0 else 0
+        one_thread = isinstance(client.spec, Instance) or client.spec.outstanding == 1
+        return Call(
+            execute=row.execute,
+            thread=client.name if one_thread else f"{client.name} job {row.request}",
+            handle=self.handles[row.account] if row.account >= 0 else None,
+            weight=row.weight if row.path == PATH_GENIE else None,
+            process=client.process,
+            context=copy.name,
+            graph=self.log.graphs[row.graph],
+            path=PATHS[row.path],
+            under=self.owners.get(row.execute),
+            rank=level,
+            client=client.name,
+            request=row.request,
+            stage=STAGES[row.stage],
+            token=row.token,
+            deadline_ns=self.deadline_ns(row, client),
+            cores=gang_cores(row.core, graph.width, self.log.scenario.device),
+            level=row.level,
+            pd=self.domain(copy.name, copy.model, client.process),
+            qnn=graph.qnn,
+            vtcm_bytes=graph.vtcm_bytes,
+            hvx=graph.hvx,
+            hmx=graph.hmx,
+            solo_ns=row.solo_ns,
+            demand=dict(zip(graph.solo_ns, graph.demand, strict=True)).get(row.solo_ns, 0) if any(graph.demand) else 0,
+        )
+
+    def domain(self, context: str, model: str, process: int) -> str:
+        """Name the protection domain of a context, the same on each of its cores."""
+        place = self.pds.get(context, "")
+        if not place:
+            whose = f" of {model}" if self.log.scenario.device.pd_rule == "by-model" else " 0"
+            return f"process {process} pd{whose}"
+        return f"process {process} {place[place.rindex('pd ') :]}"
+
+    def deadline_ns(self, row: Execute, client: ClientPlan) -> int:
+        """Return by when the thread wanted it back, as the engine tells policies that look at deadlines."""
+        arrived_ns = self.requests[row.client, row.request].arrived_ns
+        if not isinstance(client.spec, Instance):
+            target_ns = client.spec.deadline_ns
+        elif row.stage == STAGE_DECODE:
+            arrived_ns, target_ns = self.tokens[row.execute], client.spec.itl_deadline_ns
+        else:
+            target_ns = client.spec.ttft_deadline_ns
+        return NOWHERE if target_ns is None else arrived_ns + target_ns
+
+    def events(self) -> list[Event]:
+        """Return every event, in order."""
+        slices: dict[int, list[tuple[int, int, int]]] = {}
+        for execute, which, start_ns, end_ns in self.log.slices:
+            slices.setdefault(execute, []).append((start_ns, which, end_ns))
+        placed: list[tuple[int, int, int, int, Event]] = []
+        for row in self.rows:
+            at_ns, turn, phase = NOWHERE, 0, 0
+            for step, (time_ns, kind) in enumerate(self.history(row, slices.get(row.execute, []))):
+                now = _PHASES.get(kind, phase if kind == "run" and time_ns == at_ns else 0)
+                if kind == "submit" and time_ns == at_ns:
+                    now = phase
+                turn = turn + (now < phase) if time_ns == at_ns else 0
+                at_ns, phase = time_ns, now
+                placed.append((time_ns, turn, phase, step, Event(time_ns, kind, row.execute)))
+        placed.sort(key=lambda entry: (entry[0], entry[1], entry[2], entry[4].execute, entry[3]))
+        return [entry[4] for entry in placed]
+
+    def history(self, row: Execute, slices: list[tuple[int, int, int]]) -> Iterator[tuple[int, str]]:
+        """Yield (time, kind) of the events of one graphExecute, in order."""
+        yield row.called_ns, "call"
+        if row.path == PATH_GENIE and row.execute not in self.owners and row.granted_ns != NEVER:
+            yield row.granted_ns, "grant"
+        if row.submitted_ns == NEVER:
+            return
+        yield row.submitted_ns, "submit"
+        if row.started_ns != NEVER:
+            yield from self.sliced(row, slices) if slices else self.unbroken(row)
+        if row.finished_ns != NEVER:
+            yield row.finished_ns, "finish"
+        if row.returned_ns == NEVER:
+            return
+        yield row.returned_ns, "return"
+        if row.path == PATH_GENIE and row.execute not in self.owners and row.released_ns != NEVER:
+            yield row.released_ns, "release"
+
+    def unbroken(self, row: Execute) -> Iterator[tuple[int, str]]:
+        """Yield the events of one that was not evicted, up to its end."""
+        yield row.started_ns, "start"
+        if row.finished_ns != NEVER or row.acquire_ns or not self.acquiring(row):
+            yield row.started_ns + row.acquire_ns, "run"
+
+    def acquiring(self, row: Execute) -> bool:
+        """Tell whether one that the end of the run cut short was still acquiring its core."""
+        device = self.log.scenario.device
+        if device.acquire_ns:
+            return True
+        if not device.power_up_ns or row.started_ns + device.power_up_ns <= self.log.end_ns:
+            return False
+        cores = set(self.call(row).cores)
+        warm_ns = row.started_ns - device.idle_timeout_ns
+        before = (
+            other.finished_ns if other.finished_ns != NEVER else self.log.end_ns
+            for other in self.rows
+            if other.execute != row.execute
+            and NEVER < other.started_ns <= row.started_ns
+            and cores & set(self.call(other).cores)
+        )
+        return max(before, default=NEVER) < max(0, warm_ns)
+
+    def sliced(self, row: Execute, slices: list[tuple[int, int, int]]) -> Iterator[tuple[int, str]]:
+        """Yield the events of one that was evicted, from its slices; one that the end of the run cut stays open.
+
+        Stretches of no length have no slice, so a resume without restore is the begin of its run, and so on.
+        """
+        device = self.log.scenario.device
+        by_kind: list[list[tuple[int, int]]] = [
+            sorted((begin, end) for begin, kind, end in slices if kind == wanted) for wanted in range(len(SLICES))
+        ]
+        _, runs, evicts, restores = by_kind
+        run_open = sum(end - begin for begin, end in runs) > row.run_ns
+        evict_open = sum(end - begin for begin, end in evicts) > row.evict_ns
+        restore_open = sum(end - begin for begin, end in restores) > row.restore_ns
+        yield row.started_ns, "start"
+        for number, (begin_ns, end_ns) in enumerate(runs):
+            last = number == len(runs) - 1
+            if number:
+                yield (restores[number - 1][0] if device.restore_ns else begin_ns), "resume"
+            yield begin_ns, "run"
+            if last and (row.finished_ns != NEVER or run_open):
+                return
+            yield end_ns, "yield"
+            if not device.evict_ns:
+                yield end_ns, "freed"
+            elif number < len(evicts) and not (last and evict_open):
+                yield evicts[number][1], "freed"
+        if len(restores) == len(runs):
+            yield restores[-1][0], "resume"
+            if not restore_open:
+                yield restores[-1][1], "run"
+
+
+def graphs_of(client: ClientPlan) -> dict[int, GraphPlan]:
+    """Return the graphs of a client by number."""
+    return {graph.number: graph for model in client.models for graph in model.graphs + model.prefill + model.decode}
+
+
+def guard_facts(log: RunLog, plan: Plan) -> GuardFacts:
+    """Return what the scenario says of the guard."""
+    guard = log.scenario.guard
+    policy = policy_class(guard.policy)
+    params = policy_params(policy, guard.params)
+    promised = getattr(policy, "work_conserving", guard.policy in POLICIES) and not params.get("idle_over_budget", 0)
+    accounts = tuple(
+        Account(account.process, account.name.split("/", 1)[1], account.weight, account.priority)
+        for account in plan.accounts
+    )
+    return GuardFacts(
+        policy=guard.policy,
+        params=tuple(params.items()),
+        slots=plan.slots(),
+        slots_per=guard.slots_per,
+        work_conserving=bool(promised),
+        accounts=accounts,
+        weighed_ns=log.ready_ns,
+        weight_sums=tuple(weight_sums(log, plan)),
+    )
+
+
+def weight_sums(log: RunLog, plan: Plan) -> Iterator[tuple[int, int, int]]:
+    """Yield (process, core or NOWHERE, sum of the weights of the accounts that can call there)."""
+    per_core = log.scenario.guard.slots_per == "core"
+    cores = {(load.client, load.model): load.core for load in log.loads if load.role != "failed"}
+    able: dict[tuple[int, int], dict[int, int]] = {}
+    for client in plan.clients:
+        if client.name in log.failed:
+            continue
+        for model in client.models:
+            if model.guarded:
+                lane = client.process, cores[client.number, model.model.name] if per_core else NOWHERE
+                able.setdefault(lane, {})[model.account] = plan.accounts[model.account].weight
+    for (process, core), weights in able.items():
+        yield process, core, sum(weights.values())
+
+
+def device_facts(device: Device) -> DeviceFacts:
+    """Return the device's constants."""
+    limits = {"device": device.dram_budget_bytes, "host": device.host_budget_bytes, "pd": device.pd_bytes}
+    return DeviceFacts(
+        cores=device.cores,
+        coexists=device.coexists,
+        vtcm_bytes=device.vtcm_bytes,
+        hvx=device.hvx,
+        hmx=device.hmx,
+        yield_rule=device.yield_rule,
+        yield_latency_ns=device.yield_latency_ns,
+        yield_interval_ns=device.yield_interval_ns,
+        evict_ns=device.evict_ns,
+        restore_ns=device.restore_ns,
+        acquire_ns=device.acquire_ns,
+        power_up_ns=device.power_up_ns,
+        idle_timeout_ns=device.idle_timeout_ns,
+        bandwidth=0 if device.dram_bandwidth is None else device.dram_bandwidth - device.background_bandwidth,
+        core_bandwidth=device.core_dram_bandwidth or 0,
+        limits=tuple((ledger, limit) for ledger, limit in limits.items() if limit is not None),
+        pd_count=device.pd_count,
+    )
+
+
+def request_events(log: RunLog) -> list[RequestEvent]:
+    """Return what happened to every request. A drop is put at the arrival: the log does not say when it was."""
+    events: list[RequestEvent] = []
+    for row in map(Request._make, log.requests):
+        client = log.clients[row.client]
+        events.append(RequestEvent(row.arrived_ns, "arrive", client, row.request, row.output_tokens))
+        if row.state == DROPPED:
+            events.append(RequestEvent(row.arrived_ns, "drop", client, row.request))
+        if row.begun_ns != NEVER:
+            events.append(RequestEvent(row.begun_ns, "begin", client, row.request))
+        if row.state in (DONE, REFUSED):
+            kind = "done" if row.state == DONE else "refuse"
+            events.append(RequestEvent(row.done_ns, kind, client, row.request))
+    return sorted(events, key=lambda event: event.time_ns)
+
+
+def memory_events(log: RunLog) -> list[MemoryEvent]:
+    """Return every change of memory, with the copy and the user that the bytes belong to."""
+    copies = {copy.name: copy.name[: -len(copy.context) - 1] for copy in log.copies}
+    names = sorted(set(copies.values()), key=len, reverse=True)
+    events = []
+    for event in log.memory:
+        whose, _, on = event.item.rpartition(" on ")
+        copy = next((name for name in names if (on or event.item).startswith((f"{name}/", f"{name} reserve"))), "")
+        user = whose.removesuffix(" I/O").removesuffix(" KV") if whose else ""
+        events.append(MemoryEvent(event.time_ns, event.ledger, event.place, event.item, event.delta_bytes, copy, user))
+    return events
+
+
+def use_events(log: RunLog) -> list[UseEvent]:
+    """Return who came to use which copy and let it go again, and how many users each is left with."""
+    events: list[UseEvent] = []
+    held: dict[int, list[str]] = {}
+    for load in log.loads:
+        client = log.clients[load.client]
+        if load.role == "failed":
+            events += [UseEvent(load.end_ns, "detach", copy, client) for copy in held.pop(load.client, [])]
+        else:
+            held.setdefault(load.client, []).append(load.copy)
+            events.append(UseEvent(load.end_ns, "attach", load.copy, client))
+    last_ns = max((event.time_ns for event in events), default=0)
+    counts = {copy.name[: -len(copy.context) - 1]: copy.users for copy in log.copies}
+    events.sort(key=lambda event: event.time_ns)
+    return events + [UseEvent(last_ns, "count", name, users=users) for name, users in counts.items()]

@@ -1,0 +1,167 @@
+"""Rules of the guard, whatever its policy: who holds a slot, who is inside, who waits while one is free."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from htpsim.invariants.rule import Finding, Rule, no_guard, no_slots
+from htpsim.invariants.spans import History, Lane, Span, instants
+from htpsim.invariants.trace import NOWHERE
+
+RELEASED, CALLED, GRANTED = range(3)
+"""Order within an instant: a thread that returns has called again before any grant is made."""
+
+
+def marks_of(spans: list[Span]) -> list[tuple[int, int, Span]]:
+    """Return what the guard saw of `spans`: (time, RELEASED or CALLED or GRANTED, span)."""
+    marks = []
+    for span in spans:
+        marks.append((span.called_ns, CALLED, span))
+        granted_ns, released_ns = span.slot_ns
+        if granted_ns != NOWHERE:
+            marks.append((granted_ns, GRANTED, span))
+        if released_ns != NOWHERE and released_ns > granted_ns:
+            marks.append((released_ns, RELEASED, span))
+        elif released_ns != NOWHERE:
+            marks.append((released_ns, GRANTED + 1, span))  # held for no time at all: back right after the grant
+    return marks
+
+
+def lane_name(lane: Lane) -> str:
+    """Name a set of slots.
+
+    >>> lane_name((0, 1)), lane_name((3, -1))
+    ('process 0, core 1', 'process 3')
+    """
+    process, core = lane
+    return f"process {process}" if core == NOWHERE else f"process {process}, core {core}"
+
+
+def too_many_holders(history: History) -> Iterator[Finding]:
+    """Find grants beyond the slots."""
+    slots = history.trace.guard.slots or 0
+    for lane, spans in history.lanes.items():
+        holders: dict[int, Span] = {}
+        for at_ns, group in instants(marks_of(spans)):
+            for order, span in group:
+                if order == GRANTED:
+                    holders[span.execute] = span
+                elif order != CALLED:
+                    holders.pop(span.execute, None)
+                if order == GRANTED and len(holders) > slots and span.slot_ns[1] != at_ns:
+                    others = ", ".join(str(number) for number in holders if number != span.execute)
+                    message = (
+                        f"{history.name(span)} was granted while {others} held: {len(holders)} holders of {slots} "
+                        f"slot{'s' if slots > 1 else ''} of {lane_name(lane)}"
+                    )
+                    yield at_ns, span.execute, message, len(holders) - slots
+
+
+def outside_its_slot(history: History) -> Iterator[Finding]:
+    """Find guarded graphs that ran without a slot, and slots of calls that do not pass the guard."""
+    for span in history.sound:
+        call = span.call
+        if call.path != "genie":
+            if span.granted_ns != NOWHERE:
+                yield span.granted_ns, span.execute, f"{history.name(span)} holds a slot on path {call.path}", 0
+        elif call.under is not None:
+            yield from _outside_slot_of_another(history, span)
+        elif span.submitted_ns != NOWHERE and span.granted_ns == NOWHERE:
+            yield span.submitted_ns, span.execute, f"{history.name(span)} was submitted without a slot", 0
+
+
+def _outside_slot_of_another(history: History, span: Span) -> Iterator[Finding]:
+    """Find what ran before or after the slot that it was said to run under."""
+    owner = history.spans.get(span.call.under if span.call.under is not None else NOWHERE)
+    if owner is None or owner.granted_ns == NOWHERE or owner.call.thread != span.call.thread:
+        yield span.called_ns, span.execute, f"{history.name(span)} runs under a slot that its thread does not hold", 0
+        return
+    begin_ns, end_ns = owner.slot_ns
+    last_ns = span.returned_ns if span.returned_ns != NOWHERE else span.called_ns
+    if span.called_ns < begin_ns or (end_ns != NOWHERE and last_ns > end_ns):
+        outside_ns = max(begin_ns - span.called_ns, last_ns - end_ns if end_ns != NOWHERE else 0)
+        yield span.called_ns, span.execute, f"{history.name(span)} ran {outside_ns} ns outside its slot", outside_ns
+
+
+def overtaken_in_account(history: History) -> Iterator[Finding]:
+    """Find calls granted before an older call of the same account."""
+    for lane, spans in history.lanes.items():
+        queues: dict[int, list[Span]] = {}
+        for span in sorted(spans, key=lambda span: span.called_ns):
+            queues.setdefault(history.account(span), []).append(span)
+        for queue in queues.values():
+            slowest = queue[0]
+            for span in queue[1:]:
+                if span.granted_ns != NOWHERE and _later(slowest, span, history.slack_ns):
+                    ahead_ns = span.called_ns - slowest.called_ns
+                    message = (
+                        f"{history.name(span)} was granted before {slowest.execute}, called {ahead_ns} ns earlier "
+                        f"by the same account of {lane_name(lane)}"
+                    )
+                    yield span.granted_ns, span.execute, message, ahead_ns
+                elif slowest.granted_ns != NOWHERE:
+                    slowest = span
+
+
+def _later(older: Span, younger: Span, slack_ns: int) -> bool:
+    """Tell whether the older call was granted later, by more than a recorder may blur."""
+    if younger.called_ns - older.called_ns < slack_ns:
+        return False
+    return older.granted_ns == NOWHERE or older.granted_ns > younger.granted_ns
+
+
+def idle_slots(history: History) -> Iterator[Finding]:
+    """Find free slots while a call waits."""
+    slots = history.trace.guard.slots or 0
+    for lane, spans in history.lanes.items():
+        waiting: dict[int, Span] = {}
+        holders: set[int] = set()
+        victim: Span | None = None
+        since_ns = NOWHERE
+        for at_ns, group in instants(marks_of(spans)):
+            for order, span in group:
+                if order == CALLED:
+                    waiting[span.execute] = span
+                elif order == GRANTED:
+                    waiting.pop(span.execute, None)
+                    holders.add(span.execute)
+                else:
+                    holders.discard(span.execute)
+            idle = bool(waiting) and len(holders) < slots
+            if victim is None and idle:
+                victim, since_ns = next(iter(waiting.values())), at_ns
+            elif victim is not None and not idle:
+                if at_ns - since_ns > history.slack_ns:
+                    yield since_ns, victim.execute, _idle(history, lane, victim, at_ns - since_ns), at_ns - since_ns
+                victim = None
+        if victim is not None and history.last_ns - since_ns > history.slack_ns:
+            idle_ns = history.last_ns - since_ns
+            yield since_ns, victim.execute, _idle(history, lane, victim, idle_ns), idle_ns
+
+
+def _idle(history: History, lane: Lane, victim: Span, idle_ns: int) -> str:
+    return f"{history.name(victim)} waited {idle_ns} ns while a slot of {lane_name(lane)} was free"
+
+
+def _not_promised(history: History) -> str:
+    reason = no_slots(history)
+    if reason or history.trace.guard.work_conserving:
+        return reason
+    policy = history.trace.guard.policy
+    if history.trace.guard.work_conserving is False:
+        return f"policy {policy} may leave a slot free while calls wait"
+    return "the trace does not say that the policy never leaves a slot free while calls wait"
+
+
+EXCLUSION: Final = Rule("guard-exclusion", "never more holders than slots", no_slots, too_many_holders)
+COVER: Final = Rule(
+    "guard-cover",
+    "every guarded graph runs while its thread holds a slot, and no other does",
+    no_guard,
+    outside_its_slot,
+)
+FIFO: Final = Rule("guard-fifo", "calls of one account are granted in their order", no_guard, overtaken_in_account)
+WORK: Final = Rule(
+    "guard-work", "no slot is free while a call waits, where the policy promises it", _not_promised, idle_slots
+)

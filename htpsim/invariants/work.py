@@ -1,0 +1,104 @@
+"""The rule of work: a graphExecute finishes when its work is done, at the share of bandwidth that is its own.
+
+Rates are computed a second time from the description: running graphs with a demand share DRAM bandwidth max-min
+fairly, first within their cores', then within the device's, and one that gets a part of its demand progresses at that
+part of full speed. Work is counted in ns x 2^20, so that all of it is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Final
+
+from htpsim.invariants.rule import Finding, Rule, no_device
+from htpsim.invariants.spans import History, Span
+from htpsim.invariants.trace import NOWHERE, DeviceFacts
+
+FULL: Final = 1 << 20
+
+
+def fill(bandwidth: int, wanted: dict[int, int]) -> dict[int, int]:
+    """Share `bandwidth` max-min fairly: in order of (what is wanted, number), each min(wanted, left // remaining).
+
+    >>> fill(10, {1: 2, 2: 9, 3: 9})
+    {1: 2, 2: 4, 3: 4}
+    """
+    left, shares = bandwidth, {}
+    order = sorted(wanted, key=lambda number: (wanted[number], number))
+    for served, number in enumerate(order):
+        shares[number] = min(wanted[number], left // (len(order) - served))
+        left -= shares[number]
+    return shares
+
+
+def rates(device: DeviceFacts, running: dict[int, Span]) -> dict[int, int]:
+    """Return the work each running graph does in a nanosecond, in ns x 2^-20."""
+    thirsty = {number: span for number, span in running.items() if span.call.demand}
+    wanted = {number: span.call.demand for number, span in thirsty.items()}
+    if device.core_bandwidth:
+        for core in range(device.cores):
+            here = [number for number, span in thirsty.items() if core in span.call.cores]
+            wanted.update(_within_core(device.core_bandwidth, here, wanted, thirsty))
+    shares = fill(device.bandwidth, wanted) if device.bandwidth else wanted
+    speed = {number: max(1, min(FULL, FULL * shares[number] // span.call.demand)) for number, span in thirsty.items()}
+    return {number: speed.get(number, FULL) for number in running}
+
+
+def _within_core(bandwidth: int, here: list[int], wanted: dict[int, int], spans: dict[int, Span]) -> dict[int, int]:
+    """Return what graphs on one core may draw; one on k cores draws a k-th of it through each."""
+    left, capped = bandwidth, {}
+    for served, number in enumerate(sorted(here, key=lambda number: (wanted[number], number))):
+        width = len(spans[number].call.cores)
+        capped[number] = min(wanted[number], left // (len(here) - served) * width)
+        left -= capped[number] // width
+    return capped
+
+
+def wrong_work(history: History) -> Iterator[Finding]:
+    """Find graphExecutes that finished with work left, or later than their work was done."""
+    device = history.trace.device
+    assert device is not None
+    known = {span.execute: span for span in history.sound if span.call.solo_ns != NOWHERE}
+    events = [e for e in history.trace.events if e.execute in known and e.kind in ("run", "yield", "finish")]
+    running: dict[int, Span] = {}
+    speed: dict[int, int] = {}
+    left = {number: span.call.solo_ns * FULL for number, span in known.items()}
+    before_ns = 0
+    for at_ns, group in groupby(events, key=lambda event: event.time_ns):
+        passed_ns = at_ns - before_ns
+        for number in running:
+            left[number] -= speed[number] * passed_ns
+        before_ns = at_ns
+        changed = False
+        for event in group:
+            number = event.execute
+            changed = changed or bool(known[number].call.demand) or event.kind == "run"
+            if event.kind == "run":
+                running[number] = known[number]
+                continue
+            if number not in running:
+                continue
+            del running[number]
+            # At its end it has done all its work and, one nanosecond earlier, not yet: `left` is 0 or less, by less
+            # than a nanosecond's work. A yield may fall on that last nanosecond too.
+            if event.kind == "finish" and not -speed.get(number, FULL) < left[number] <= 0:
+                yield _finding(history, known[number], left[number], at_ns)
+            elif event.kind == "yield" and left[number] < 0:
+                left[number] = 0
+        if changed:
+            speed = rates(device, running)
+
+
+def _finding(history: History, span: Span, left: int, at_ns: int) -> Finding:
+    amount_ns = abs(left) // FULL
+    if left > 0:
+        message = f"{history.name(span)} finished with {amount_ns} ns of its {span.call.solo_ns} ns of work left"
+    else:
+        message = f"{history.name(span)} ran on for {amount_ns} ns after its work was done"
+    return at_ns, span.execute, message, amount_ns
+
+
+WORK: Final = Rule(
+    "work", "a graphExecute finishes when its work is done, at its share of the bandwidth", no_device, wrong_work
+)
