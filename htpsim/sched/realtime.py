@@ -11,8 +11,8 @@ from htpsim.sched.policy import Records
 class Edf(Fifo):
     """The nearest deadline first, first called among equals; a call without a deadline comes last.
 
-    A call's deadline is its request's arrival + ``ttft_target`` for the ViT and the prefill, the last token +
-    ``itl_target`` for a decode step, and a job's arrival + ``deadline`` for another client. Weights do nothing.
+    A call's deadline is its request's arrival + ``ttft_deadline`` for the ViT and the prefill, the last token +
+    ``itl_deadline`` for a decode step, and a job's arrival + ``deadline`` for another client. Weights do nothing.
 
     Source: Liu, Layland 1973; not interrupted: Jeffay, Stanat, Martel 1991.
     Bound: every deadline is met if the utilisation is at most 1 and, with periods T sorted, C_i + sum over shorter T_j
