@@ -13,6 +13,7 @@ from htpsim.report.cells import NONE, WIDTH, Footnotes, cell, estimated, stack, 
 from htpsim.results.metric import Metric
 from htpsim.results.replications import estimate
 from htpsim.results.summary import RoleSummary, Summary
+from htpsim.spec import NORMAL, PRIORITIES
 
 Variants = Mapping[str, Sequence[Summary]]
 Pick = Callable[[Summary], Metric]
@@ -179,7 +180,7 @@ def capability_matrix(variants: Variants) -> RenderableType:
                 variant,
             ]
         )
-    headers = ["as measured", "weight sharing", "passes guard", "at weights", "HTP priority", "in variant"]
+    headers = ["as measured", "weight\nsharing", "passes\nguard", "at\nweights", "HTP\npriority", "in variant"]
     said = (
         "weight sharing: copies loaded for how many users; guard: share of its device time that passed it, "
         "and the weights it was charged with; HTP priority: QNN level it ran at"
@@ -193,11 +194,21 @@ def _capabilities(variants: Variants) -> dict[str, tuple[str, RoleSummary]]:
     for name, runs in variants.items():
         for run in runs:
             if "llm" in run.roles:
-                found.setdefault("LLM", (name, run.roles["llm"]))
+                found.setdefault("LLM" + _level(run.roles["llm"]), (name, run.roles["llm"]))
             if "vit" in run.roles:
-                found.setdefault(_way(run.roles["vit"]), (name, run.roles["vit"]))
-    order = ["LLM", "ViT legacy", "ViT legacy + registry", "ViT Genie", "ViT Genie + registry"]
-    return {label: found[label] for label in sorted(found, key=lambda x: order.index(x) if x in order else len(order))}
+                found.setdefault(_way(run.roles["vit"]) + _level(run.roles["vit"]), (name, run.roles["vit"]))
+    order = ["ViT Genie + registry", "ViT Genie", "ViT legacy + registry", "ViT legacy", "LLM"]
+
+    def place(label: str) -> tuple[int, str]:
+        known = [i for i, way in enumerate(order) if label.startswith(way)]
+        return -min(known, default=-1), label
+
+    return {label: found[label] for label in sorted(found, key=place)}
+
+
+def _level(role: RoleSummary) -> str:
+    """Return the QNN priority where it is not the ordinary one."""
+    return "" if role.priorities in ([], [PRIORITIES[NORMAL]]) else f" at {' and '.join(role.priorities)}"
 
 
 def _way(role: RoleSummary) -> str:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 WINDOW_NS: Final = 2 * NS_PER_S
 _BAR: Final = 0.72
 _TINTS: Final = {"vit": 1.0, "prefill": 0.6, "decode": 0.3, "job": 0.8}
+_NAMES: Final = {"vit": "ViT", "prefill": "prefill", "decode": "decode", "job": "job"}
 _HATCH: Final = "////"
 _WAITS: Final = (
     ("called_ns", "granted_ns", GUARD_WAIT, "...."),
@@ -45,6 +46,7 @@ class _Bars(NamedTuple):
     end_ns: IntArray
     face: list[Any]
     hatch: str
+    edge: str = "white"
 
 
 def find_blocking_window(executes: pd.DataFrame, window_ns: int = WINDOW_NS) -> Blocking | None:
@@ -60,22 +62,27 @@ def find_blocking_window(executes: pd.DataFrame, window_ns: int = WINDOW_NS) -> 
     x = executes
     called, started, finished = (_instants(x, name) for name in ("called_ns", "started_ns", "finished_ns"))
     stage, core = x["stage"].to_numpy(), x["core"].to_numpy()
-    decodes = np.flatnonzero((stage == "decode") & (started >= 0) & (finished >= 0))
+    over = (started >= 0) & (finished >= 0)
+    decodes, vits = np.flatnonzero((stage == "decode") & over), np.flatnonzero((stage == "vit") & over)
     waited = (x["guard_wait_ns"].to_numpy() + x["device_wait_ns"].to_numpy())[decodes]
-    by_core = {}
-    for c in np.unique(core):
-        vits = np.flatnonzero((stage == "vit") & (core == c) & (started >= 0) & (finished >= 0))
-        by_core[int(c)] = vits[np.argsort(started[vits], kind="stable")]
-    for row in decodes[np.lexsort((called[decodes], -waited))].tolist():
-        vits = by_core[int(core[row])]
-        overlap = np.minimum(finished[vits], finished[row]) - np.maximum(started[vits], called[row])
-        if len(vits) and int(overlap.max()) > 0:
-            vit = int(vits[int(np.argmax(overlap))])
-            middle = (min(int(called[row]), int(started[vit])) + int(finished[row])) // 2
-            start = max(0, middle - window_ns // 2)
-            number = x["execute"].to_numpy()
-            return Blocking(start, start + window_ns, int(number[row]), int(number[vit]))
-    return None
+    blocked = np.zeros(len(decodes), dtype=bool)
+    for c in np.unique(core[vits]):
+        mine, beside = core[decodes] == c, vits[core[vits] == c]
+        rows = decodes[mine]
+        begun = np.searchsorted(np.sort(started[beside]), finished[rows], side="left")
+        gone = np.searchsorted(np.sort(finished[beside]), called[rows], side="right")
+        blocked[mine] = begun > gone
+    if not blocked.any():
+        return None
+    candidates = np.flatnonzero(blocked)
+    row = int(decodes[candidates[np.lexsort((called[decodes[candidates]], -waited[candidates]))[0]]])
+    beside = vits[core[vits] == core[row]]
+    overlap = np.minimum(finished[beside], finished[row]) - np.maximum(started[beside], called[row])
+    vit = int(beside[int(np.argmax(overlap))])
+    middle = (min(int(called[row]), int(started[vit])) + int(finished[row])) // 2
+    start = max(0, middle - window_ns // 2)
+    number = x["execute"].to_numpy()
+    return Blocking(start, start + window_ns, int(number[row]), int(number[vit]))
 
 
 def gantt(
@@ -103,8 +110,11 @@ def gantt(
         Cores that a graph takes at once, where it is more than one.
     """
     blocking = find_blocking_window(executes, window_ns) if start_ns is None else None
-    if start_ns is None:
-        start_ns = blocking.start_ns if blocking else int(executes["called_ns"].min()) if len(executes) else 0
+    title = f"{format_time(window_ns)} of the run"
+    if start_ns is None and blocking:
+        start_ns = blocking.start_ns
+    elif start_ns is None:
+        start_ns, title = _longest_wait(executes, window_ns)
     end_ns = start_ns + window_ns
     shown = _within(executes, start_ns, end_ns)
     clients = list(executes["client"].cat.categories)
@@ -124,7 +134,7 @@ def gantt(
     ax.set_xlim(0, window_ns / NS_PER_S)
     ax.set_xlabel(f"time [s] since {start_ns / NS_PER_S:.3f} s")
     ax.tick_params(axis="y", length=0)
-    ax.set_title(f"{format_time(window_ns)} of the run")
+    ax.set_title(title)
     if blocking:
         _point_out(ax, executes, blocking, first_client, clients)
     _legend(ax, set(shown["stage"].astype(str)), evicted=len(slices) > 0)
@@ -135,6 +145,19 @@ def _instants(frame: pd.DataFrame, name: str) -> IntArray:
     """Return a column of instants as integers, -1 where missing."""
     values: IntArray = frame[name].to_numpy(dtype="int64", na_value=-1)
     return values
+
+
+def _longest_wait(executes: pd.DataFrame, window_ns: int) -> tuple[int, str]:
+    """Return where the window begins when no ViT blocks a decode: around the end of the longest wait, and its title."""
+    quiet = "No decode waits for a ViT on its core"
+    started = _instants(executes, "started_ns")
+    waited = np.where(started >= 0, executes["guard_wait_ns"] + executes["device_wait_ns"], -1)
+    if not len(waited) or int(waited.max()) <= 0:
+        return int(executes["called_ns"].min()) if len(executes) else 0, quiet
+    longest = executes.iloc[int(waited.argmax())]
+    call = f"a {_NAMES[longest['stage']]} call of {longest['client']}"
+    start = max(0, int(longest["started_ns"]) - window_ns // 2)
+    return start, f"{quiet}; the longest wait is {format_time(int(waited.max()))}, {call}"
 
 
 def _within(executes: pd.DataFrame, start_ns: int, end_ns: int) -> pd.DataFrame:
@@ -202,7 +225,7 @@ def _coloured(
 ) -> list[_Bars]:
     """Return stretches in the colour of their client: the ViT full and hatched, decode light."""
     client, stage = shown["client"].cat.codes.to_numpy()[row], shown["stage"].astype(str).to_numpy()[row]
-    bars = [_Bars(y[moving], start[moving], end[moving], [EVICTED] * int(moving.sum()), "")]
+    bars = [_Bars(y[moving], start[moving], end[moving], [EVICTED] * int(moving.sum()), "", EVICTED)]
     for name, tint in _TINTS.items():
         mine = (stage == name) & ~moving
         face = [lighter(colour(int(c)), tint) for c in client[mine]]
@@ -227,7 +250,7 @@ def _draw(ax: Axes, bars: list[_Bars], start_ns: int, end_ns: int) -> None:
         )
         faces = [face for face, kept in zip(b.face, keep, strict=True) if kept]
         drawn = PolyCollection(
-            list(corners), facecolors=faces, edgecolors="white", linewidths=0.6, hatch=b.hatch or None,
+            list(corners), facecolors=faces, edgecolors=b.edge, linewidths=0.6, hatch=b.hatch or None,
             rasterized=count > RASTER_FROM,
         )  # fmt: skip
         ax.add_collection(drawn)
@@ -246,8 +269,11 @@ def _point_out(ax: Axes, executes: pd.DataFrame, blocking: Blocking, first: floa
         part = "" if behind >= waited else f", {format_time(behind)} of it"
         ax.set_title(f"A token of {decode['client']} waits {format_time(waited)}{part} while {whose} holds core {core}")
     else:
-        ax.set_title(f"A token of {decode['client']} is interrupted while {whose} holds core {core}")
-    x = (begin + max(behind, 0) / 2 - blocking.start_ns) / NS_PER_S
+        ax.set_title(
+            f"A token of {decode['client']} is evicted by {whose} on core {core} and waits {format_time(waited)} in all"
+        )
+        behind = min(int(decode["finished_ns"]), int(vit["finished_ns"])) - begin
+    x = (begin + behind / 2 - blocking.start_ns) / NS_PER_S
     y = first + clients.index(str(decode["client"]))
     ax.annotate(
         "", xy=(x, y - _BAR / 2), xytext=(x, core + _BAR / 2),
@@ -260,7 +286,7 @@ def _legend(ax: Axes, stages: set[str], *, evicted: bool) -> None:
 
     entries = [
         Patch(facecolor=lighter(colour(0), _TINTS[s]), edgecolor="white", hatch=_HATCH * (s == "vit"), label=label)
-        for s, label in (("vit", "ViT"), ("prefill", "prefill"), ("decode", "decode"), ("job", "job"))
+        for s, label in _NAMES.items()
         if s in stages
     ]
     entries += [

@@ -145,7 +145,8 @@ def ecdf(
     if log:
         _log_values(ax)
     ax.grid()
-    ax.legend(loc="upper right" if tail else "lower right")
+    if ax.get_lines():
+        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=4 if len(series) == 4 else 3)
     return ax
 
 
@@ -289,7 +290,7 @@ def save_compare_plots(
         if any(len(values) for values in series.values()):
             with slide(folder / f"{measure}.png") as (ax,):
                 label = "ViT latency" if measure == "vit" else measure.upper()
-                ecdf(ax, series, label, tail=measure == "itl", log=measure == "itl").set_title(title)
+                ecdf(ax, series, label, tail=measure == "itl", log=True).set_title(title)
             written.append(folder / f"{measure}.png")
     with slide(folder / "memory.png") as (ax,):
         memory_of_variants(ax, {name: of[0].memory for name, of in runs.items()})

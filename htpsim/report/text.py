@@ -173,7 +173,8 @@ def _shares(summary: Summary, notes: Footnotes) -> RenderableType | None:
     said = f"policy {guard.policy}, {guard.slots} slot{'s' * (guard.slots != 1)} a {guard.slots_per}"
     if guard.calls.value and guard.choices.value is not None:
         said += f"; {100 * guard.choices.value:.1f} % of grants had a choice"
-    if guard.weights_without_effect:
+    weights = {client.device.weight for client in summary.clients.values()} - {None}
+    if len(weights) > 1 and guard.weights_without_effect:
         said += f"; weights have no effect: {guard.weights_without_effect}"
     return stack(made, Text(said))
 

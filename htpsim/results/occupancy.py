@@ -35,8 +35,7 @@ class Occupancy(NamedTuple):
 def occupancy(tables: Tables) -> Occupancy:
     """Return every stretch in which a graphExecute held a core within the measured window."""
     x, s, log = tables.executes, tables.slices, tables.log
-    order = np.argsort(x["execute"], kind="stable")
-    sliced = order[np.searchsorted(x["execute"][order], s["execute"])] if len(s) else s["execute"]
+    sliced = tables.slice_rows
     whole = x["started_ns"] != NEVER
     whole[sliced] = False
     rows = np.concatenate([np.flatnonzero(whole), sliced])

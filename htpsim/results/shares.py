@@ -152,6 +152,10 @@ def _demands(tables: Tables, by_core: IntArray) -> npt.NDArray[np.float64]:
         held = int(by_core[i].sum())
         free = length - int(waiting[i])
         if not held:
+            if waiting[i]:
+                # It waited all the time, so it wants what it can get of the cores it waits for.
+                cores = np.unique(tables.executes["core"][_present(tables, i)])
+                demand[i, cores] = 1.0 / len(cores)
             continue
         one_call = isinstance(client, Instance) or client.outstanding == 1
         # Waiting calls of one that sends many at once overlap: it is taken to want all it can get.
@@ -160,6 +164,13 @@ def _demands(tables: Tables, by_core: IntArray) -> npt.NDArray[np.float64]:
             wanted = min(wanted, _offered(tables, i))
         demand[i] = np.minimum(wanted * by_core[i] / held, 1.0)
     return demand
+
+
+def _present(tables: Tables, client: int) -> IntArray:
+    """Return the rows of a client's calls that were open at some time in the window."""
+    x, log = tables.executes, tables.log
+    still = (x["returned_ns"] == NEVER) | (x["returned_ns"] > log.start_ns)
+    return np.flatnonzero((x["client"] == client) & still & (x["called_ns"] <= log.end_ns))
 
 
 def _offered(tables: Tables, client: int) -> float:
@@ -176,14 +187,20 @@ def _offered(tables: Tables, client: int) -> float:
 
 def waiting_ns(tables: Tables) -> IntArray:
     """Return how long each client's calls waited within the window, for the guard or for a core."""
-    x, log = tables.executes, tables.log
+    x, s, log = tables.executes, tables.slices, tables.log
     waits = np.zeros(len(x), dtype=np.int64)
     for begin, end in (("called_ns", "granted_ns"), ("submitted_ns", "started_ns")):
-        begun = x[begin] != NEVER
-        until = np.where(x[end] == NEVER, log.end_ns, x[end])
-        clipped = np.minimum(until, log.end_ns) - np.maximum(x[begin], log.start_ns)
-        waits += np.where(begun, np.maximum(clipped, 0), 0)
-    # Waiting while evicted has no instants of its own; it is what the part holds beyond the first wait.
-    evicted = tables.returned & (x["evictions"] > 0)
-    waits[evicted] += (x["device_wait_ns"] - (x["started_ns"] - x["submitted_ns"]))[evicted]
+        waits += np.where(x[begin] != NEVER, _clipped(tables, x[begin], x[end]), 0)
+    # Waiting while evicted: the span from its start to its end, without the stretches on the core.
+    row = tables.slice_rows
+    sliced = np.unique(row)
+    waits[sliced] += _clipped(tables, x["started_ns"][sliced], x["finished_ns"][sliced])
+    np.subtract.at(waits, row, _clipped(tables, s["start_ns"], s["end_ns"]))
     return sums(x["client"], waits, len(all_clients(log.scenario)))
+
+
+def _clipped(tables: Tables, begin: IntArray, end: IntArray) -> IntArray:
+    """Return how much of each interval lies in the window; one without an end lasts."""
+    until = np.where(end == NEVER, tables.log.end_ns, end)
+    length: IntArray = np.minimum(until, tables.log.end_ns) - np.maximum(begin, tables.log.start_ns)
+    return np.maximum(length, 0)

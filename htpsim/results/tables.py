@@ -77,6 +77,14 @@ class Tables:
         """Row in `requests` of every graphExecute."""
         return self.request_rows(self.executes["client"], self.executes["request"])
 
+    @cached_property
+    def slice_rows(self) -> IntArray:
+        """Row in `executes` of every slice."""
+        order = np.argsort(self.executes["execute"], kind="stable")
+        if not len(self.slices):
+            return order[:0]
+        return order[np.searchsorted(self.executes["execute"][order], self.slices["execute"])]
+
     def request_rows(self, client: IntArray, request: IntArray) -> IntArray:
         """Return the row in `requests` of each pair of client and request number."""
         r = self.requests

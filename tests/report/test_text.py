@@ -25,7 +25,7 @@ from htpsim.report.text import assumptions
 from htpsim.results import Metric, RunLog, Summary, summarise
 from htpsim.results.columns import PATH_BYPASS, PATH_GENIE, STAGE_PREFILL, STAGE_VIT, Execute
 from htpsim.results.replications import across, estimate
-from htpsim.spec import Device, Guard, Instance, Scenario
+from htpsim.spec import PRIORITIES, Device, Guard, Instance, Scenario
 from tests.results.strategies import logs
 from tests.results.synthetic import LLM, VIT, Machine, execute, hand_log, vlm_scenario
 
@@ -163,6 +163,17 @@ def test_the_capability_matrix_is_read_off_the_runs(variants: dict[str, list[Sum
     assert row(text, "ViT legacy  ") == ["4", "for", "4", "0", "%", "-", "NORMAL", "legacy"]
     assert row(text, "ViT Genie  ")[:5] == ["4", "for", "4", "100.0", "%"]
     assert row(text, "ViT Genie + registry")[:5] == ["2", "for", "4", "100.0", "%"]
+
+
+def test_another_priority_is_another_row() -> None:
+    log = hand_log()
+    high = [Execute(*row)._replace(level=PRIORITIES.index("HIGH")) for row in log.executes]
+    log.executes = [x for x in high if x.stage != STAGE_VIT] + [r for r in log.executes if r[3] == STAGE_VIT]
+    text = to_text(capability_matrix({"now": [summarise(hand_log())], "high": [summarise(log)]}))
+
+    assert row(text, "LLM  ")[-2:] == ["NORMAL", "now"]
+    assert row(text, "LLM at HIGH")[-2:] == ["HIGH", "high"]
+    assert text.index("LLM  ") < text.index("LLM at HIGH") < text.index("ViT legacy")
 
 
 def test_the_matrix_tells_of_calls_that_went_past_the_guard() -> None:

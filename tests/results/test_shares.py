@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from htpsim.results import summarise, water_fill
-from htpsim.results.columns import PATH_GENIE, Execute
+from htpsim.results.columns import NEVER, PATH_GENIE, STAGE_PREFILL, Execute
 from htpsim.results.occupancy import gang_width, occupancy, union_ns
+from htpsim.results.shares import waiting_ns
 from htpsim.results.tables import Tables
 from htpsim.spec import Arrivals, Device, Guard
-from tests.results.synthetic import MS, Machine, hand_log, vlm_scenario
+from tests.results.synthetic import MS, Machine, execute, hand_log, vlm_scenario
 
 amounts = st.floats(0, 10, allow_subnormal=False)
 
@@ -119,3 +120,31 @@ def test_an_open_stretch_lasts_to_the_end() -> None:
     held = occupancy(Tables(log))
 
     assert held.length_ns[held.row == 9].tolist() == [200]
+
+
+def test_waiting_while_evicted_counts_to_the_instant_also_when_it_never_returned() -> None:
+    log = hand_log()
+    assert waiting_ns(Tables(log)).tolist() == [120 + 130, 240 + 100, 0]
+
+    rows = [Execute(*row) for row in log.executes]
+    rows[8] = rows[8]._replace(finished_ns=NEVER, returned_ns=NEVER, released_ns=NEVER)
+    log.executes = [tuple(row) for row in [*rows[:8], *rows[9:], rows[8]]]
+    log.slices = log.slices[:2]  # evicted at 560 and not back when the run ended at 1000
+
+    assert waiting_ns(Tables(log)).tolist() == [120 + 440, 240 + 100, 0]
+
+
+def test_a_client_that_only_waited_is_owed_what_it_could_have_taken() -> None:
+    """It held no core, so nothing tells its demand but its wait; by weights 1:1 it is owed half."""
+    log = hand_log()
+    rows = [Execute(*row) for row in log.executes]
+    waits = execute(client=1, request=0, stage=STAGE_PREFILL, path=PATH_GENIE, called_ns=100, solo_ns=9000)
+    log.executes = [*(tuple(x._replace(path=PATH_GENIE)) for x in rows if x.client == 0), waits]
+    log.requests = [row for row in log.requests if row[0] != 2]
+    equal = tuple(replace(i, weight=1) for i in log.scenario.instances)
+    log.scenario = replace(log.scenario, clients=(), instances=equal)
+    clients = summarise(log).clients
+
+    assert clients["b"].device.device_ns == 0
+    assert clients["b"].device.demand.value == 1.0
+    assert clients["b"].device.fair_share.value == pytest.approx(0.5)
