@@ -69,6 +69,19 @@ def become_client(dev: Any, cores: Records, jobs: Records, clients: Records, j: 
                 cores[c].others += 1
 
 
+def cease_client(dev: Any, cores: Records, jobs: Records, clients: Records, j: int) -> None:
+    """Take a job off the list of clients; it holds no resources."""
+    for k in range(dev.clients):
+        if clients[k] == j:
+            dev.clients -= 1
+            clients[k] = clients[dev.clients]
+            break
+    if not jobs[j].qnn:
+        for c in range(dev.cores):
+            if jobs[j].cores >> c & 1:
+                cores[c].others -= 1
+
+
 def submit(dev: Any, cores: Records, contexts: Records, jobs: Records, clients: Records, j: int, now_ns: int) -> None:
     """Queue job `j` in its context; what it is (cores, level, work ...) has been filled in before."""
     job = jobs[j]
@@ -88,14 +101,41 @@ def submit(dev: Any, cores: Records, contexts: Records, jobs: Records, clients: 
     job.restore_ns = 0
     job.seen = 0
     job.next_in_context = NOBODY
-    x = job.context
-    if contexts[x].head == NOBODY:
-        contexts[x].head = j
+    queue_up(dev, cores, contexts[job.context], jobs, clients, j)
+
+
+def queue_up(dev: Any, cores: Records, context: Any, jobs: Records, clients: Records, j: int) -> None:
+    """Put job `j` into its context's FIFO: by submission, and of one instant by number, as the core would take them."""
+    head, tail = context.head, context.tail
+    if head == NOBODY:
+        context.head = context.tail = j
         become_client(dev, cores, jobs, clients, j)
-    else:
-        job.state = QUEUED
-        jobs[contexts[x].tail].next_in_context = j
-    contexts[x].tail = j
+        return
+    if is_before(jobs[tail], jobs[j]):
+        jobs[tail].next_in_context = j
+        context.tail = j
+        jobs[j].state = QUEUED
+        return
+    if is_before(jobs[j], jobs[head]):  # nothing that arrived in this instant has started: dispatch comes after
+        cease_client(dev, cores, jobs, clients, head)
+        jobs[head].state = QUEUED
+        jobs[j].next_in_context = head
+        context.head = j
+        become_client(dev, cores, jobs, clients, j)
+        return
+    before = head
+    while is_before(jobs[jobs[before].next_in_context], jobs[j]):
+        before = jobs[before].next_in_context
+    jobs[j].next_in_context = jobs[before].next_in_context
+    jobs[before].next_in_context = j
+    jobs[j].state = QUEUED
+
+
+def is_before(one: Any, other: Any) -> bool:
+    """Tell whether a job was submitted before another; of one instant the lower number is first."""
+    if one.arrival_ns != other.arrival_ns:
+        return bool(one.arrival_ns < other.arrival_ns)
+    return bool(one.execute < other.execute)
 
 
 def take_cores(dev: Any, cores: Records, job: Any, now_ns: int) -> int:
@@ -237,15 +277,7 @@ def finish(dev: Any, cores: Records, contexts: Records, jobs: Records, clients: 
     job.state = DONE
     job.timer_ns = NEVER
     free_cores(dev, cores, job, now_ns)
-    for k in range(dev.clients):
-        if clients[k] == j:
-            dev.clients -= 1
-            clients[k] = clients[dev.clients]
-            break
-    if not job.qnn:
-        for c in range(dev.cores):
-            if job.cores >> c & 1:
-                cores[c].others -= 1
+    cease_client(dev, cores, jobs, clients, j)
     follower = job.next_in_context
     contexts[job.context].head = follower
     if follower == NOBODY:

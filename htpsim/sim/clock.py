@@ -83,6 +83,10 @@ class Clock(simpy.Environment):
                 return
         super().step()
 
+    def nothing_left(self, stop: Event) -> bool:
+        """Tell whether nothing is pending any more but `stop`."""
+        return not self._agenda and all(entry[3] is stop for entry in self._queue)
+
     def at(self, delay_ns: int, place: EventPriority, action: Action) -> Instant:
         """Schedule `action` and return its event."""
         event = Instant(self)

@@ -61,10 +61,11 @@ class Simulation:
         end_ns = start_ns + run.duration_ns
         steps = _STEPS if progress else 1
         for step in range(1, steps + 1):
-            env.run(until=self._stop_at(ready_ns + (end_ns - ready_ns) * step // steps))
+            stop = self._stop_at(ready_ns + (end_ns - ready_ns) * step // steps)
+            env.run(until=stop)
             if progress:
                 progress(step / steps)
-        find_deadlock(self.runtime, run.duration_ns, nothing_left=env.peek() == simpy.core.Infinity)
+        find_deadlock(self.runtime, run.duration_ns, nothing_left=env.nothing_left(stop))
         return self._log(ready_ns, start_ns, end_ns)
 
     def _stop_at(self, at_ns: int) -> Event:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Generator
 
 from simpy.events import Event
@@ -34,8 +33,6 @@ class Loader:
         self.copies: list[LoadedCopy] = []
         self.found: dict[tuple[Key, int], LoadedCopy] = {}
         """copies in the registry, by key and the registry's number"""
-        self.times: Counter[tuple[Key, int]] = Counter()
-        """how often those were loaded"""
         self.held: dict[str, list[LoadedCopy]] = {}
         self.log: list[Load] = []
         self.waiting: dict[tuple[Key, str], Instant] = {}
@@ -87,12 +84,11 @@ class Loader:
         number = self.registry.copy_number(key, client.name)
         if outcome is Outcome.LOAD:
             try:
-                copy = yield from self._load(client, plan, self._copy_name(key, number), key, core)
+                copy = yield from self._load(client, plan, _copy_name(key, number), key, core)
             except CapacityError as error:
                 self._wake(key, self.registry.failed(key, str(error), client.name))
                 raise
             self.found[key, number] = copy
-            self.times[key, number] += 1
             self._wake(key, self.registry.loaded(key, client.name))
             return copy, "owner"
         if outcome is Outcome.WAIT:
@@ -102,20 +98,6 @@ class Loader:
             if failure is not None:
                 raise CapacityError(failure)
         return self.found[key, number], "borrower"
-
-    def _copy_name(self, key: Key, number: int) -> str:
-        """Name the copy of a key that the registry gave a number; one loaded again has a name of its own."""
-        model, options, process, *scope = key
-        parts = [
-            str(model),
-            str(options),
-            f"of process {process}",
-            *map(str, scope),
-            f"load {number}" if number else "",
-        ]
-        name = " ".join(part for part in parts if part)
-        again = self.times[key, number]
-        return f"{name} again {again}" if again else name
 
     def _wake(self, key: Key, users: tuple[str, ...]) -> None:
         """Let the threads that waited for a load go on."""
@@ -222,3 +204,10 @@ class Loader:
                     copy.process, copy.core, reserved, users,
                 )  # fmt: skip
         return [rows[n] for n in sorted(rows)]
+
+
+def _copy_name(key: Key, number: int) -> str:
+    """Name the copy of a key that the registry gave a number."""
+    model, options, process, *scope = key
+    parts = [str(model), str(options), f"of process {process}", *map(str, scope), f"load {number}" if number else ""]
+    return " ".join(part for part in parts if part)

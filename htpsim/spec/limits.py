@@ -29,7 +29,7 @@ BANDWIDTH_MAX: Final = LARGEST >> 20
 INDEX_MAX: Final = 2**16 - 1
 
 Tables = Mapping[str, tuple[list[int], list[int]]]
-"""For each graph its tables of time alone, in ns, and of DRAM demand, in bytes a second."""
+"""For each graph its tables of time alone, in ns, ascending, and of DRAM demand, in bytes a second, descending."""
 
 
 def beyond_limits(scenario: Scenario, slots: int, tables: Tables) -> list[str]:
@@ -88,10 +88,10 @@ def _device(scenario: Scenario) -> Iterator[str]:
 
 def _graphs(tables: Tables) -> Iterator[str]:
     for name, (solo_ns, demand) in tables.items():
-        if max(solo_ns) >= WORK_MAX_NS:
-            yield f"models.{name}: got up to {format_time(max(solo_ns))}, expected less than {format_time(WORK_MAX_NS)}"
-        if max(demand) >= LARGEST:
-            yield f"models.{name}: asks for up to {max(demand):,} bytes/s of DRAM, expected less than {LARGEST:,}"
+        if solo_ns[-1] >= WORK_MAX_NS:
+            yield f"models.{name}: got up to {format_time(solo_ns[-1])}, expected less than {format_time(WORK_MAX_NS)}"
+        if demand[0] >= LARGEST:
+            yield f"models.{name}: asks for up to {demand[0]:,} bytes/s of DRAM, expected less than {LARGEST:,}"
 
 
 def _clients(scenario: Scenario) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """Scenarios over every feature of the model, small enough that a run takes milliseconds and full of ties.
 
-Times are tens of nanoseconds, so that instants coincide; bytes are a few units, so that limits bind. ``scenarios()`` is
-the hypothesis strategy; ``random_scenario(seed)`` makes the same kind from a seed, for corpora that must stay the same.
+Times are tens of nanoseconds, so that instants coincide; bytes are a few units, so that limits bind. Two strategies
+make the same kind of scenario: ``scenarios()`` chooses one by one and shrinks well, ``seeded_scenarios()`` only
+draws a seed and is many times faster. ``random_scenario(seed)`` is for corpora that must stay the same.
 """
 
 from __future__ import annotations
@@ -167,8 +168,8 @@ def llm(c: Chooser, dev: Device, name: str) -> Model:
     prefill = graphs(c, "p", held)
     return Model(
         name=name, role="llm", contexts=held, prefill=prefill, decode=graphs(c, "d", held), ar=c.int(1, 5),
-        context_tokens=40, kv_bytes=c.int(0, 3), lm_head_split=len(prefill) > 1 and c.of(True, False), tokens_per_image=0,
-        **_common(c, dev),
+        context_tokens=40, kv_bytes=c.int(0, 3), lm_head_split=len(prefill) > 1 and c.of(True, False),
+        tokens_per_image=0, **_common(c, dev),
     )  # fmt: skip
 
 
@@ -267,3 +268,8 @@ def scenarios(draw: Callable[[st.SearchStrategy[Any]], Any]) -> Scenario:
 def random_scenario(seed: int) -> Scenario:
     """Return scenario number `seed` of a fixed corpus."""
     return build(_Seeded(seed))
+
+
+def seeded_scenarios() -> st.SearchStrategy[Scenario]:
+    """The same from one number: fast, and it shrinks to nothing but a smaller number."""
+    return st.integers(0, 2**32).map(random_scenario)
