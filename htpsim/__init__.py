@@ -1,1 +1,73 @@
-"""What several vision-language models do to one Hexagon Tensor Processor, simulated event by event."""
+"""What several vision-language models do to one Hexagon Tensor Processor, simulated event by event.
+
+The names below are loaded when first used, so that ``import htpsim`` costs nothing.
+
+>>> import htpsim
+>>> sorted(set(htpsim.__all__) & {"compare", "load", "read", "run", "simulate"})
+['compare', 'load', 'read', 'run', 'simulate']
+"""
+
+from __future__ import annotations
+
+from importlib import import_module, metadata
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from htpsim.errors import HtpsimError as HtpsimError
+    from htpsim.experiments.compare import Comparison as Comparison
+    from htpsim.experiments.compare import compare as compare
+    from htpsim.experiments.single import Single as Single
+    from htpsim.experiments.single import run_one as run
+    from htpsim.formats import read as read
+    from htpsim.results.run import RunResult as RunResult
+    from htpsim.scenario import ScenarioFile as ScenarioFile
+    from htpsim.scenario import load as load
+    from htpsim.sim import simulate as simulate
+    from htpsim.spec import Scenario as Scenario
+
+    __version__: str
+
+_HOMES: Final = {
+    "Comparison": ("htpsim.experiments.compare", "Comparison"),
+    "HtpsimError": ("htpsim.errors", "HtpsimError"),
+    "RunResult": ("htpsim.results.run", "RunResult"),
+    "Scenario": ("htpsim.spec", "Scenario"),
+    "ScenarioFile": ("htpsim.scenario", "ScenarioFile"),
+    "Single": ("htpsim.experiments.single", "Single"),
+    "compare": ("htpsim.experiments.compare", "compare"),
+    "load": ("htpsim.scenario", "load"),
+    "read": ("htpsim.formats", "read"),
+    "run": ("htpsim.experiments.single", "run_one"),
+    "simulate": ("htpsim.sim", "simulate"),
+}
+"""Public name -> module and name in it."""
+
+__all__ = [
+    "Comparison",
+    "HtpsimError",
+    "RunResult",
+    "Scenario",
+    "ScenarioFile",
+    "Single",
+    "compare",
+    "load",
+    "read",
+    "run",
+    "simulate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return metadata.version("htpsim")
+    if name not in _HOMES:
+        from htpsim.errors import nearest
+
+        close = nearest(name, _HOMES)
+        raise AttributeError(f"module 'htpsim' has no '{name}'" + (f"; did you mean '{close}'?" if close else ""))
+    module, own = _HOMES[name]
+    return getattr(import_module(module), own)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "__version__"})

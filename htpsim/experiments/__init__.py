@@ -1,1 +1,6 @@
 """Runs, comparisons, and what they are held to."""
+
+from htpsim.experiments.compare import Comparison
+from htpsim.experiments.single import Single
+
+__all__ = ["Comparison", "Single"]

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from htpsim.errors import HtpsimError, IllegalTransition, InvariantError
 from htpsim.results.log import RunLog
 from htpsim.results.run import RunResult
 from htpsim.results.summary import Summary
 from htpsim.sim import simulate
 from htpsim.spec import Scenario
 
-Progress = Callable[[int, int, str], None]
-"""Called with (runs done, runs in all, what was done last)."""
+Progress = Callable[[float, int, str], None]
+"""Called with (runs done, a run under way counting as the part of it that is over; runs in all; what is being run)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,8 @@ class Task:
     replication: int
     keep_log: bool = False
     check: bool = False
+    replay: str = ""
+    """command that runs this replication again; "" where the scenario came from no file"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +42,35 @@ class Outcome:
     log: RunLog | None
 
 
-def run_task(task: Task) -> Outcome:
-    """Run one replication and summarise it."""
-    log = simulate(task.scenario, task.replication, check=task.check)
-    return Outcome(task.key, task.replication, RunResult(log).summary(), log if task.keep_log else None)
+def run_task(task: Task, progress: Callable[[float], None] | None = None) -> Outcome:
+    """Run one replication and summarise it.
+
+    Raises
+    ------
+    InvariantError
+        When a rule broke, or the simulation itself failed; the last line is the command that repeats it.
+    """
+    try:
+        log = simulate(task.scenario, task.replication, check=task.check, progress=progress)
+        return Outcome(task.key, task.replication, RunResult(log).summary(), log if task.keep_log else None)
+    except (InvariantError, IllegalTransition) as error:
+        raise type(error)(_with_replay(str(error), task)) from error
+    except (HtpsimError, MemoryError):
+        raise
+    except Exception as error:  # whatever it is, the reader is owed the command that shows it again
+        raise InvariantError(_with_replay(_failure(error), task)) from error
+
+
+def _failure(error: Exception) -> str:
+    """Say what failed and where, in one line: a fault of htpsim, or of a policy of the user's own."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"the simulation failed: {type(error).__name__}: {error} ({Path(last.filename).name}, line {last.lineno})"
+
+
+def _with_replay(text: str, task: Task) -> str:
+    run = task.scenario.run
+    again = task.replay or f"simulate(scenario, replication={task.replication}) with seed {run.seed}"
+    return f"{text}\nrun it again with: {again}"
 
 
 def run_tasks(tasks: Sequence[Task], workers: int | None = None, progress: Progress | None = None) -> list[Outcome]:
@@ -53,7 +83,12 @@ def run_tasks(tasks: Sequence[Task], workers: int | None = None, progress: Progr
     workers : int, optional
         Processes to use; by default one a core, and never more than there are tasks.
     progress : callable, optional
-        Told of every finished run.
+        Told how far the runs are.
+
+    Raises
+    ------
+    HtpsimError
+        What went wrong in a run, or that a process was killed.
 
     Examples
     --------
@@ -61,21 +96,38 @@ def run_tasks(tasks: Sequence[Task], workers: int | None = None, progress: Progr
     []
     """
     workers = min(workers or os.cpu_count() or 1, len(tasks))
+    if workers <= 1:
+        return list(_one_by_one(tasks, progress))
     outcomes = []
-    for done, outcome in enumerate(_outcomes(tasks, workers), start=1):
+    for done, outcome in enumerate(_on_processes(tasks, workers), start=1):
         outcomes.append(outcome)
         if progress:
             progress(done, len(tasks), " ".join(outcome.key))
     return outcomes
 
 
-def _outcomes(tasks: Sequence[Task], workers: int) -> Iterator[Outcome]:
+def _one_by_one(tasks: Sequence[Task], progress: Progress | None) -> Iterator[Outcome]:
+    """Yield outcomes, telling also how far a run is."""
+    for done, task in enumerate(tasks):
+        yield run_task(task, _part(progress, done, len(tasks), " ".join(task.key)) if progress else None)
+
+
+def _part(progress: Progress, done: int, total: int, what: str) -> Callable[[float], None]:
+    return lambda share: progress(done + share, total, what)
+
+
+def _on_processes(tasks: Sequence[Task], workers: int) -> Iterator[Outcome]:
     """Yield outcomes in the order of the tasks, as they come."""
-    if workers <= 1:
-        yield from map(run_task, tasks)
-        return
+    from concurrent.futures.process import BrokenProcessPool
+
     from joblib import Parallel, delayed
 
     # One thread a worker in the numeric libraries: the processes are the parallelism.
     parallel = Parallel(n_jobs=workers, return_as="generator", inner_max_num_threads=1, backend="loky")
-    yield from parallel(delayed(run_task)(task) for task in tasks)
+    try:
+        yield from parallel(delayed(run_task)(task) for task in tasks)
+    except BrokenProcessPool as error:
+        raise HtpsimError(
+            f"a worker process was killed, most likely for want of memory; got {workers} workers, "
+            "expected as many as memory allows: try --workers 1, or a shorter duration"
+        ) from error

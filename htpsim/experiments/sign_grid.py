@@ -19,27 +19,37 @@ VARIANTS_MAX: Final = 4
 """The grid asks about the first variants of a file: the one compared with and three others."""
 
 SHORTEST_NS: Final = 30 * NS_PER_S
-FRACTION: Final = 10
+FRACTION: Final = 4
 REPLICATIONS: Final = 2
 NOISE: Final = 0.01
-"""A difference below this share is called none: two short replications cannot tell it from chance."""
+"""A difference below this share is called none: short replications cannot tell it from chance."""
 
 UNCHANGED: Final = "as configured"
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How a variant differs from the first one in one metric, as a share of it."""
+    """How a variant differs from the first one in one metric, as a share of it.
 
-    share: float | None
-    """(variant - first) / first, the mean over replications; None where either is n/a"""
+    >>> Difference((-0.03, -0.01)).sign, Difference((-0.03, 0.001)).sign, Difference((0.004, 0.006)).sign
+    (-1, 0, 0)
+    """
+
+    shares: tuple[float, ...]
+    """(variant - first) / first, one a replication; empty where either is n/a"""
+
+    @property
+    def share(self) -> float | None:
+        """The mean over replications."""
+        return sum(self.shares) / len(self.shares) if self.shares else None
 
     @property
     def sign(self) -> int:
-        """1, -1, or 0 where there is no difference worth the name."""
-        if self.share is None or abs(self.share) < NOISE:
+        """1 or -1 where the mean is worth the name and every replication agrees with it; otherwise 0."""
+        share = self.share
+        if share is None or abs(share) < NOISE or any(one * share <= 0 for one in self.shares):
             return 0
-        return int(math.copysign(1, self.share))
+        return int(math.copysign(1, share))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +61,11 @@ class Flip:
     metric: str
     configured: Difference
     under_option: Difference
+
+    @property
+    def reverses(self) -> bool:
+        """Whether better becomes worse or worse better; otherwise a difference vanishes or comes about."""
+        return self.configured.sign * self.under_option.sign < 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +94,15 @@ class SignGrid:
         return found
 
 
-def grid_tasks(
-    resolve: Callable[[str, Sequence[str]], Scenario], variants: Sequence[str], options: Sequence[str]
-) -> list[Task]:
-    """Return the shortened runs: the first variants under every option and as configured."""
+def grid_tasks(resolve: Callable[[str, str], Scenario], variants: Sequence[str], options: Sequence[str]) -> list[Task]:
+    """Return the shortened runs: the first variants under every option and as configured.
+
+    `resolve` is given a variant and an option, or a variant and UNCHANGED.
+    """
     tasks = []
     for option in (UNCHANGED, *options):
         for variant in variants[:VARIANTS_MAX]:
-            scenario = resolve(variant, [] if option == UNCHANGED else [option])
+            scenario = resolve(variant, option)
             duration_ns = min(scenario.run.duration_ns, max(SHORTEST_NS, scenario.run.duration_ns // FRACTION))
             replications = min(REPLICATIONS, scenario.run.replications)
             short = replace(scenario, run=replace(scenario.run, duration_ns=duration_ns))
@@ -119,6 +135,6 @@ def _difference(first: Sequence[Summary], other: Sequence[Summary], metric: str)
     for a, b in zip(first, other, strict=True):
         x, y = a.metric(metric).value, b.metric(metric).value
         if x is None or y is None or not x:
-            return Difference(None)
+            return Difference(())
         shares.append((y - x) / x)
-    return Difference(sum(shares) / len(shares))
+    return Difference(tuple(shares))

@@ -5,12 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from htpsim.errors import ScenarioError
+from htpsim.experiments.replay import replay_command
 from htpsim.experiments.runner import Progress, Task, run_tasks
 from htpsim.results.log import RunLog
 from htpsim.results.run import RunResult
 from htpsim.results.summary import Summary
-from htpsim.scenario import ResolvedScenario, load
+from htpsim.scenario import ResolvedScenario, ScenarioFile, load, problems, warnings
+from htpsim.spec import Scenario
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,38 +28,116 @@ class Single:
     summaries: list[Summary]
     """one a replication"""
     log: RunLog
-    """of replication 0"""
+    """of the first replication that was run"""
+    file: ScenarioFile | None = None
+    """where it came from; None for a scenario made in Python"""
+    variant: str | None = None
+    case: str | None = None
+    options: tuple[str, ...] = ()
 
     @property
     def result(self) -> RunResult:
-        """Replication 0, for frames and plots."""
+        """The first replication, for frames and plots."""
         return RunResult(self.log)
 
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return a row a figure: replication, metric, value, unit, n, why.
 
-def run_one(
-    path_or_name: str | os.PathLike[str],
+        Times are nanoseconds, sizes bytes; a missing value is NaN, and `why` says why.
+        """
+        from htpsim.experiments.tidy import tidy_frame
+
+        return tidy_frame((((s.replication,), s) for s in self.summaries), ["replication"])
+
+    def __repr__(self) -> str:
+        count = len(self.summaries)
+        return f"<Single {self.resolved.scenario.name!r}: {count} replication{'s' * (count != 1)}>"
+
+    def _repr_html_(self) -> str:
+        return self.result._repr_html_()
+
+
+def run_one(  # noqa: PLR0913 - all but the first have a name and a default
+    scenario: str | os.PathLike[str] | Scenario,
     *,
     variant: str | None = None,
     case: str | None = None,
     options: Sequence[str] = (),
     set_values: Sequence[str] = (),
+    replication: int | None = None,
     check: bool = False,
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Single:
     """Run one scenario, variant and case in as many replications as it asks for.
 
+    Parameters
+    ----------
+    scenario
+        A scenario file, the name of a shipped one, or a specification made in Python.
+    variant, case, options
+        Which of those that the file offers; by default the file as it stands. Options are "NAME.OPTION".
+    set_values
+        Assignments with the last word, such as ``"run.duration=60s"``.
+    replication
+        Run this one only, counted from 0; it is the same whichever others are run.
+    check
+        Validate every state machine after every action.
+    workers
+        Processes to use; the results do not depend on it.
+    progress
+        Told how far the runs are.
+
     Raises
     ------
     ScenarioError
         When the file or a name is wrong; one line a problem.
+    InvariantError
+        When a rule broke; the last line is the command that repeats it.
+
+    Examples
+    --------
+    >>> single = run_one("four_vlms", set_values=["run.duration=1s", "run.warmup=0s"], replication=0)
+    >>> single
+    <Single 'four_vlms': 1 replication>
+    >>> frame = single.to_dataframe()
+    >>> frame.columns.tolist()
+    ['replication', 'metric', 'value', 'unit', 'n', 'why']
     """
-    resolved = load(path_or_name, set_values=set_values).resolve(variant, case, options)
-    scenario = resolved.scenario
+    file: ScenarioFile | None = None
+    if isinstance(scenario, Scenario):
+        resolved = _specified(scenario, variant, case, options, set_values)
+    else:
+        file = load(scenario, set_values=set_values)
+        resolved = file.resolve(variant, case, options)
+    spec = resolved.scenario
+    wanted = range(spec.run.replications) if replication is None else [replication]
     tasks = [
-        Task((scenario.name,), scenario, r, keep_log=r == 0, check=check) for r in range(scenario.run.replications)
-    ]
+        Task(
+            (spec.name,), spec, r, keep_log=r == wanted[0], check=check,
+            replay="" if isinstance(scenario, Scenario) else replay_command(
+                spec, os.fspath(scenario), replication=r, variant=variant, case=case,
+                options=options, set_values=set_values, check=check,
+            ),
+        )
+        for r in wanted
+    ]  # fmt: skip
     outcomes = run_tasks(tasks, workers, progress)
     log = outcomes[0].log
     assert log is not None
-    return Single(resolved, [outcome.summary for outcome in outcomes], log)
+    return Single(resolved, [outcome.summary for outcome in outcomes], log, file, variant, case, tuple(options))
+
+
+def _specified(
+    scenario: Scenario, variant: str | None, case: str | None, options: Sequence[str], set_values: Sequence[str]
+) -> ResolvedScenario:
+    """Return a specification made in Python, once it has passed the checks of one from a file."""
+    if variant is not None or case is not None or options or set_values:
+        raise ScenarioError(
+            "scenario: got a specification with a variant, case, option or value to set, "
+            "expected a file with these, or a specification that is complete"
+        )
+    found = problems(scenario)
+    if found:
+        raise ScenarioError(*found)
+    return ResolvedScenario(scenario, (), tuple(warnings(scenario)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -9,16 +10,36 @@ from typing import Any, Final
 
 from rich.console import RenderableType
 
+from htpsim.errors import HtpsimError
 from htpsim.experiments.compare import Comparison
 from htpsim.experiments.single import Single
 from htpsim.report.cells import to_text
 from htpsim.report.pages import comparison_dict, comparison_page, single_page
 from htpsim.report.plots import save_compare_plots, save_run_plots
 from htpsim.results.run import RunResult
-from htpsim.results.write import json_text, run_directory, write_run
+from htpsim.results.write import json_text, refuse_foreign, run_directory, write_run
 from htpsim.scenario import ResolvedScenario, resolved_dict
 
 PAGE: Final = "report.txt"
+
+
+def refuse_unfit(directory: Path) -> None:
+    """Raise unless a run directory can be written there: asked before simulating, not after.
+
+    Raises
+    ------
+    HtpsimError
+        When something foreign stands there, it is the current directory, or its parent cannot be written to.
+    """
+    target = directory.absolute()
+    refuse_foreign(target)
+    if target.exists() and target.resolve() in (Path.cwd(), *Path.cwd().parents):
+        raise HtpsimError(f"{directory}: is the current directory or above it, expected one that can be replaced")
+    above = next(parent for parent in target.parents if parent.exists())
+    if not above.is_dir():
+        raise HtpsimError(f"{directory}: {above} is a file, expected a directory to write the run to")
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise HtpsimError(f"{directory}: {above} cannot be written to, expected a directory of your own")
 
 
 def write_single(single: Single, directory: Path, command: Sequence[str]) -> None:
@@ -43,8 +64,10 @@ def write_comparison(comparison: Comparison, directory: Path, command: Sequence[
     Raises
     ------
     HtpsimError
-        When `directory` holds something that htpsim did not write there.
+        When `directory` holds something that htpsim did not write there, or the comparison kept no logs.
     """
+    if comparison.logs.keys() != comparison.resolved.keys():
+        raise HtpsimError("comparison: got no logs to write, expected compare(..., keep_logs=True)")
     results = {key: RunResult(log) for key, log in comparison.logs.items()}
     engine = next((log.engine for log in comparison.logs.values()), "")
     with run_directory(directory, command, engine=engine) as folder:

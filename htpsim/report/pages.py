@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import RenderableType
@@ -13,7 +13,7 @@ from htpsim.experiments.single import Single
 from htpsim.report.cells import stack, table
 from htpsim.report.decision import capability_matrix, decision_table
 from htpsim.report.text import assumption_table, assumptions, load_failures, run_tables
-from htpsim.report.verdict import grid_dict, sign_tables
+from htpsim.report.verdict import changes_dict, grid_dict, short_answer, sign_tables
 from htpsim.results.summary import Summary
 from htpsim.scenario import ScenarioFile
 from htpsim.spec import Scenario
@@ -24,21 +24,45 @@ def single_page(single: Single, *, whole: bool = False) -> RenderableType:
 
     `whole` adds every assumption in force, which is long; without it, one line says how many there are.
     """
-    warnings = [Text(f"! {warning}", style="yellow") for warning in single.resolved.warnings]
     spread = None
     if len(single.summaries) > 1:
-        spread = decision_table({single.resolved.scenario.name: single.summaries}, title="Over all replications")
-    return stack(run_tables(single.summaries[0]), spread, *warnings, _assumed(single.resolved.scenario, whole))
+        title = f"Over all {len(single.summaries)} replications"
+        spread = decision_table({single.resolved.scenario.name: single.summaries}, title=title)
+    return stack(
+        run_tables(single.summaries[0]),
+        spread,
+        *_warnings(single.resolved.warnings),
+        _assumed(single.resolved.scenario, whole),
+        _which(single),
+    )
+
+
+def _which(single: Single) -> RenderableType | None:
+    """Say what of the file was run, and what else it offers."""
+    file = single.file
+    if file is None or not (file.variants or file.cases):
+        return None
+    ran = [f"{kind} {name}" for kind, name in (("variant", single.variant), ("case", single.case)) if name is not None]
+    ran += [f"option {option}" for option in single.options]
+    said = f"This was {', '.join(ran)}." if ran else "This was the file as it stands, without any of its variants."
+    for kind, offered, own in (("variant", file.variants, single.variant), ("case", file.cases, single.case)):
+        others = [name for name in offered if name != own]
+        if others:
+            said += f" Other {kind}s (--{kind}): {', '.join(others)}." if own else f" --{kind}: {', '.join(others)}."
+    return Text(said)
 
 
 def comparison_page(comparison: Comparison, *, whole: bool = False) -> RenderableType:
-    """Return a decision table a case, the capability matrix, and which assumption would change a sign.
+    """Return a decision table a case, the capability matrix, the grid of assumptions, and the short answer.
 
-    `whole` adds every assumption in force.
+    The short answer comes last: it is what a terminal shows when everything has been printed. `whole` adds every
+    assumption in force.
     """
     parts: list[RenderableType | None] = [Text(comparison.file.title, style="bold")]
     if comparison.file.question:
         parts.append(Text(comparison.file.question))
+    if comparison.options:
+        parts.append(Text(f"throughout under {', '.join(comparison.options)}"))
     parts += [_legend(comparison)]
     for case, variants in comparison.summaries.items():
         title = comparison.cases[case] or case
@@ -49,8 +73,19 @@ def comparison_page(comparison: Comparison, *, whole: bool = False) -> Renderabl
         parts.append(_failures(variant, runs[0]))
     if comparison.grid is not None:
         parts.append(sign_tables(comparison.grid, option_titles(comparison.file)))
-    parts.append(_assumed(next(iter(comparison.resolved.values())).scenario, whole))
+    elif not comparison.file.assumptions:
+        parts.append(Text("The file names no assumptions, so none was varied.", style="dim"))
+    resolved = comparison.resolved.values()
+    parts += _warnings(warning for one in resolved for warning in one.warnings)
+    parts.append(_assumed(next(iter(resolved)).scenario, whole))
+    parts.append(short_answer(comparison))
+    if len(comparison.variants) < 2:
+        parts.append(Text("There was one variant, so nothing to compare it with."))
     return stack(*parts)
+
+
+def _warnings(texts: Iterable[str]) -> list[RenderableType | None]:
+    return [Text(f"! {text}", style="yellow") for text in dict.fromkeys(texts)]
 
 
 def option_titles(file: ScenarioFile) -> dict[str, str]:
@@ -62,23 +97,70 @@ def option_titles(file: ScenarioFile) -> dict[str, str]:
     }
 
 
-def scenarios_page(files: Mapping[str, ScenarioFile]) -> RenderableType:
-    """Return the shipped scenarios, a row each."""
-    rows = [[name, file.question or file.title, str(len(file.variants) or "")] for name, file in files.items()]
-    return table("Shipped scenarios", ["name", "question", "variants"], rows, left=2)
+def scenarios_page(files: Mapping[str, ScenarioFile], faults: Mapping[str, str]) -> RenderableType:
+    """Return the shipped scenarios with the question each answers, then those that cannot be read."""
+    rows = [[name, _told(file)] for name, file in files.items()]
+    said = "htpsim run NAME simulates one; htpsim compare NAME sets its variants side by side"
+    return stack(
+        table("Shipped scenarios", ["name", "the question it answers"], rows, left=2),
+        Text(said, style="dim"),
+        *_warnings(f"{name} cannot be read: {fault}" for name, fault in faults.items()),
+    )
+
+
+def _told(file: ScenarioFile) -> str:
+    lines = [file.question or file.title]
+    lines += [f"variants: {', '.join(file.variants)}"] if file.variants else []
+    lines += [f"cases: {', '.join(file.cases)}"] if file.cases else []
+    return "\n".join(lines)
+
+
+def scenarios_dict(files: Mapping[str, ScenarioFile], faults: Mapping[str, str]) -> dict[str, Any]:
+    """Return the shipped scenarios in JSON form."""
+    return {
+        name: {
+            "title": file.title,
+            "question": file.question,
+            "variants": {variant: words.title for variant, words in file.variants.items()},
+            "cases": {case: words.title for case, words in file.cases.items()},
+            "assumptions": sorted(option_titles(file)),
+        }
+        for name, file in files.items()
+    } | {name: {"fault": fault} for name, fault in faults.items()}
+
+
+def single_dict(single: Single) -> dict[str, Any]:
+    """Return one scenario's runs in JSON form: what was run, and a summary a replication."""
+    return {
+        "scenario": single.resolved.scenario.name,
+        "title": single.resolved.scenario.title,
+        "variant": single.variant,
+        "case": single.case,
+        "options": list(single.options),
+        "warnings": list(single.resolved.warnings),
+        "replications": _summaries(single.summaries),
+    }
 
 
 def comparison_dict(comparison: Comparison) -> dict[str, Any]:
-    """Return a comparison in JSON form: every summary, and the grid."""
+    """Return a comparison in JSON form: every summary, the differences from the first variant, and the grid."""
     return {
         "title": comparison.file.title,
         "question": comparison.file.question,
+        "first": comparison.baseline,
+        "options": list(comparison.options),
+        "warnings": list(dict.fromkeys(w for one in comparison.resolved.values() for w in one.warnings)),
         "cases": {
-            case: {variant: [s.to_dict() for s in runs] for variant, runs in variants.items()}
+            case: {variant: _summaries(runs) for variant, runs in variants.items()}
             for case, variants in comparison.summaries.items()
         },
+        "changes": changes_dict(comparison),
         "grid": grid_dict(comparison.grid) if comparison.grid is not None else None,
     }
+
+
+def _summaries(runs: Sequence[Summary]) -> list[dict[str, Any]]:
+    return [summary.to_dict() for summary in runs]
 
 
 def _assumed(scenario: Scenario, whole: bool) -> RenderableType:
@@ -91,11 +173,11 @@ def _assumed(scenario: Scenario, whole: bool) -> RenderableType:
 
 def _legend(comparison: Comparison) -> RenderableType | None:
     """Return what each variant means."""
-    rows = [
-        [name, f"{words.title}: {words.text}" if words.text else words.title]
-        for name, words in comparison.file.variants.items()
-        if name in comparison.variants
-    ]
+    rows = []
+    for name in comparison.variants:
+        words = comparison.file.variants.get(name)
+        if words is not None:
+            rows.append([name, f"{words.title}: {words.text}" if words.text else words.title])
     return table("Variants", ["name", "what it is"], rows, left=2) if rows else None
 
 

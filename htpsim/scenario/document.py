@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import htpsim
-from htpsim.errors import ScenarioError, unknown_name
+from htpsim.errors import ScenarioError, nearest, unknown_name
 from htpsim.scenario.complain import Layer
 
 FILES = frozenset({"profile", "genie_config", "htp_backend_ext"})
@@ -25,7 +24,7 @@ def shipped() -> dict[str, Path]:
     >>> all(path.suffix == ".toml" for path in shipped().values())
     True
     """
-    package = Path(htpsim.__file__).parent
+    package = Path(__file__).parents[1]
     folders = [package / "_scenarios", package.parent / "scenarios"]
     folder = next((found for found in folders if found.is_dir()), folders[0])
     return {path.stem: path for path in sorted(folder.glob("*.toml"))}
@@ -63,14 +62,23 @@ def read_toml(path: Path) -> dict[str, Any]:
         tree = tomllib.loads(path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n"))
         resolved: dict[str, Any] = with_paths(tree, path.parent)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise ScenarioError(f"{path}: got {reason}, expected a readable scenario file") from error
+        reason = "a folder" if isinstance(error, IsADirectoryError) else (error.strerror or str(error)).lower()
+        hint = _hint(path) if isinstance(error, FileNotFoundError) else ""
+        raise ScenarioError(f"{path}: got {reason}, expected a readable scenario file{hint}") from error
     except UnicodeDecodeError as error:
         raise ScenarioError(f"{path}: got no UTF-8 at byte {error.start}, expected TOML text") from error
     except (ValueError, RecursionError) as error:
         reason = "tables nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise ScenarioError(f"{path}: got no valid TOML, expected a scenario: {reason}") from error
     return resolved
+
+
+def _hint(path: Path) -> str:
+    """Offer what a missing file may have meant: one beside it, or a shipped one."""
+    meant = {f"{name}.toml": name for name in shipped()}
+    meant |= {found.name: str(found) for found in path.parent.glob("*.toml")}
+    close = nearest(path.name, meant)
+    return f"; did you mean '{meant[close]}'?" if close else ""
 
 
 def with_paths(value: Any, folder: Path, key: str = "", depth: int = 0) -> Any:

@@ -1,0 +1,73 @@
+"""The group of commands, and the one place where an error becomes a message and an exit code."""
+
+from __future__ import annotations
+
+import io
+import sys
+import traceback
+from typing import NoReturn
+
+import click
+
+from htpsim.cli.files import inspect, scenarios, schema
+from htpsim.cli.simulations import compare, run
+from htpsim.errors import HtpsimError
+
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 80}
+BAD_INPUT = 2
+OWN_FAULT = 3
+INTERRUPTED = 130
+
+
+@click.group(context_settings=SETTINGS)
+@click.version_option(package_name="htpsim", message="htpsim %(version)s")
+def cli() -> None:
+    """Simulate how several vision-language models share one Hexagon NPU.
+
+    Start with:  htpsim scenarios   then   htpsim compare vit_migration
+    """
+
+
+for command in (run, compare, scenarios, inspect, schema):
+    cli.add_command(command)
+
+
+def main() -> NoReturn:
+    """Run the command line and leave with its exit code."""
+    _forgive_characters()
+    sys.exit(_outcome())
+
+
+def _forgive_characters() -> None:
+    """Let a terminal that lacks a character, or a file name that is no text, print as "?" instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _outcome() -> int:
+    """Run the command and return its exit code, the message of an error printed."""
+    try:
+        code = cli.main(standalone_mode=False)
+    except click.exceptions.Abort:
+        click.echo("htpsim: interrupted; nothing was written", err=True)
+        return INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except HtpsimError as error:
+        return _told(str(error), error.exit_code)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename is not None else ""
+        return _told(f"{where}{(error.strerror or str(error)).lower()}", BAD_INPUT)
+    except MemoryError:
+        return _told("out of memory; try --workers 1, or a shorter --for", BAD_INPUT)
+    except Exception:  # a fault of ours; where it happened is what a report needs
+        traceback.print_exc()
+        return _told("the above is a fault of htpsim, not of your input; please report it", OWN_FAULT)
+    return code if isinstance(code, int) else 0
+
+
+def _told(text: str, code: int) -> int:
+    click.echo(f"htpsim: {text}", err=True)
+    return code

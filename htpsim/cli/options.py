@@ -1,0 +1,83 @@
+"""The options that commands share, and what a contradiction among them is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from htpsim.units import parse_time
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Duration(click.ParamType[str]):
+    """A time with a unit, above zero; kept as it was written."""
+
+    name = "time"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the text when it is a time, and complain otherwise."""
+        try:
+            length_ns = parse_time(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        if length_ns <= 0:
+            self.fail(f"got '{value}', expected a time above zero", param, ctx)
+        return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What was asked of `run` or `compare` alike."""
+
+    set_values: tuple[str, ...]
+    seed: int | None
+    duration: str | None
+    replications: int | None
+    workers: int | None
+    out: Path | None
+    as_json: bool
+
+    def assignments(self) -> list[str]:
+        """Return all overrides as assignments.
+
+        Raises
+        ------
+        click.UsageError
+            When an option and an assignment set the same value.
+        """
+        settings = list(self.set_values)
+        quoted = None if self.duration is None else f'"{self.duration}"'
+        own = {"seed": self.seed, "duration": quoted, "replications": self.replications}
+        names = {"seed": "--seed", "duration": "--for", "replications": "--replications"}
+        keys = {assignment.partition("=")[0].replace(" ", "") for assignment in self.set_values}
+        for key, value in own.items():
+            if value is not None and f"run.{key}" in keys:
+                raise click.UsageError(f"{names[key]} and --set run.{key}: got both, expected one of them")
+            if value is not None:
+                settings.append(f"run.{key}={value}")
+        return settings
+
+
+def shared(command: Command) -> Command:
+    """Add the options that `run` and `compare` share; they come as the fields of `Given`."""
+    for option in reversed((
+        click.option("--set", "set_values", multiple=True, metavar="KEY=VALUE",
+                     help="Override a value, such as guard.slots_per=core; repeatable."),
+        click.option("--for", "duration", type=Duration(), metavar="TIME", help="Measured time, such as 60s."),
+        click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed of every draw."),
+        click.option("--replications", type=click.IntRange(1, 1000), metavar="N", help="Independent repetitions."),
+        click.option("--workers", type=click.IntRange(1), metavar="N",
+                     help="Processes; the results do not depend on it."),
+        click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Write a run directory."),
+        as_json,
+    )):  # fmt: skip
+        command = option(command)
+    return command
+
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")

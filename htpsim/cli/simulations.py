@@ -1,0 +1,114 @@
+"""The commands that simulate: `run` one scenario, `compare` its variants."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from htpsim.cli.options import Given, shared
+from htpsim.cli.terminal import note, progress, show, show_json, working
+
+
+@click.command()
+@click.argument("scenario")
+@click.option("--variant", metavar="NAME", help="Variant of the file; without it, the file as it stands.")
+@click.option("--case", metavar="NAME", help="Case of the file.")
+@click.option("--option", "options", multiple=True, metavar="NAME.OPTION", help="Option of an assumption; repeatable.")
+@click.option("--replicate", type=click.IntRange(0), metavar="K", help="Run only repetition K, counted from 0.")
+@click.option("--check", is_flag=True, help="Validate every state machine after every action.")
+@shared
+def run(
+    scenario: str, variant: str | None, case: str | None, options: tuple[str, ...], replicate: int | None,
+    check: bool, **given: Any,
+) -> None:  # fmt: skip
+    """Simulate one scenario.
+
+    SCENARIO is the path of a .toml file, or the name of a shipped one (htpsim scenarios).
+    """
+    asked = Given(**given)
+    settings = asked.assignments()
+    if replicate is not None and asked.replications is not None:
+        raise click.UsageError("--replicate and --replications: got both, expected one of them")
+    _refuse(asked.out)
+    with working("loading"):
+        from htpsim.experiments.single import run_one
+        from htpsim.report.directory import write_single
+        from htpsim.report.pages import single_dict, single_page
+    with progress("run") as told:
+        single = run_one(
+            scenario, variant=variant, case=case, options=options, set_values=settings, replication=replicate,
+            check=check, workers=asked.workers, progress=told,
+        )  # fmt: skip
+    if asked.out is not None:
+        with working(f"writing {asked.out}"):
+            write_single(single, asked.out, sys.argv)
+    if asked.as_json:
+        show_json(single_dict(single))
+    else:
+        show(single_page(single))
+    _tell_where(asked.out)
+
+
+@click.command()
+@click.argument("scenario")
+@click.option(
+    "--variant",
+    "variants",
+    multiple=True,
+    metavar="NAME",
+    help="Compare only these; repeatable. The first is what the others are compared with.",
+)
+@click.option("--case", "cases", multiple=True, metavar="NAME", help="Only these cases; repeatable.")
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    metavar="NAME.OPTION",
+    help="Option of an assumption that holds throughout; repeatable.",
+)
+@click.option("--grid/--no-grid", default=True, help="Ask which assumption would change a sign.")
+@shared
+def compare(
+    scenario: str, variants: tuple[str, ...], cases: tuple[str, ...], options: tuple[str, ...], grid: bool, **given: Any
+) -> None:  # fmt: skip
+    """Set the variants of a scenario side by side.
+
+    All see the same draws. SCENARIO is the path of a .toml file, or the name of a shipped one (htpsim scenarios). Ends
+    with the answer in short: by how much each variant differs from the first.
+    """
+    asked = Given(**given)
+    settings = asked.assignments()
+    _refuse(asked.out)
+    with working("loading"):
+        from htpsim.experiments.compare import compare as compare_variants
+        from htpsim.report.directory import write_comparison
+        from htpsim.report.pages import comparison_dict, comparison_page
+    with progress("run") as told:
+        comparison = compare_variants(
+            scenario, set_values=settings, variants=variants, cases=cases, options=options, grid=grid,
+            keep_logs=asked.out is not None, workers=asked.workers, progress=told,
+        )  # fmt: skip
+    if asked.out is not None:
+        with working(f"writing {asked.out}"):
+            write_comparison(comparison, asked.out, sys.argv)
+    if asked.as_json:
+        show_json(comparison_dict(comparison))
+    else:
+        show(comparison_page(comparison))
+    _tell_where(asked.out)
+
+
+def _refuse(out: Path | None) -> None:
+    """Complain of a directory that cannot be written before any time goes into simulating."""
+    if out is not None:
+        from htpsim.report.directory import refuse_unfit
+
+        refuse_unfit(out)
+
+
+def _tell_where(out: Path | None) -> None:
+    if out is not None:
+        note(f"Written to {out}: start with {out / 'report.txt'} and the .png files beside it.")

@@ -1,0 +1,84 @@
+"""What reaches the terminal: pages and JSON on standard output, progress on standard error."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from htpsim.experiments.runner import Progress
+
+READER_GONE = 141
+"""What a shell shows for a program that wrote to a pipe that nobody reads: 128 + SIGPIPE."""
+
+
+def show(page: RenderableType) -> None:
+    """Print a page: in colour on a terminal where NO_COLOR is not set, as plain text elsewhere."""
+    from htpsim.report.cells import console, to_text
+
+    made = console()
+    if made.is_terminal:
+        made.print(page)
+    else:
+        _write(to_text(page, made.width))
+
+
+def show_json(value: object) -> None:
+    """Print JSON in the form that run directories use."""
+    from htpsim.results.write import json_text
+
+    _write(json_text(value))
+
+
+def _write(text: str) -> None:
+    """Write to standard output; where nobody reads it any more (``| head``), leave without a word."""
+    try:
+        click.echo(text, nl=False)
+    except BrokenPipeError:
+        # What is still buffered has nowhere to go; without this, Python would complain of it on leaving.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(READER_GONE) from None
+
+
+def note(text: str) -> None:
+    """Tell something that is no result, on standard error."""
+    click.echo(text, err=True)
+
+
+@contextmanager
+def progress(title: str) -> Iterator[Progress | None]:
+    """Show a bar on standard error while runs are under way; nothing where that is not a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    from htpsim.report.cells import console
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console(stderr=True), transient=True) as bar:
+        job = bar.add_task(title, total=None)
+
+        def update(done: float, total: int, what: str) -> None:
+            bar.update(job, completed=done, total=total, description=f"{title} {int(done)} of {total}: {what}")
+
+        yield update
+
+
+@contextmanager
+def working(title: str) -> Iterator[None]:
+    """Show on a terminal that something without a measure of progress is under way."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from htpsim.report.cells import console
+
+    with console(stderr=True).status(title):
+        yield

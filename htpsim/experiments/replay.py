@@ -1,0 +1,61 @@
+"""The command that runs one replication again, exactly."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from htpsim.spec import Scenario
+from htpsim.units import NS_PER_S
+
+_OWN_OPTIONS = ("run.seed", "run.duration")
+"""Assignments that the command spells as options."""
+
+
+def replay_command(
+    scenario: Scenario,
+    file: str,
+    *,
+    replication: int,
+    variant: str | None = None,
+    case: str | None = None,
+    options: Sequence[str] = (),
+    set_values: Sequence[str] = (),
+    check: bool = False,
+) -> str:
+    """Return the command line that runs one replication of a scenario of a file again.
+
+    Parameters
+    ----------
+    scenario
+        As it was run: seed and measured time are taken from it.
+    file
+        Path or name of the scenario file, as it was given.
+    replication
+        Which repetition.
+    variant, case, options, set_values
+        As they were given.
+    check
+        Whether every state machine was validated after every action.
+
+    Examples
+    --------
+    >>> replay_command(Scenario(), "my cars.toml", replication=2, variant="genie", set_values=["guard.slots=1"])
+    "htpsim run 'my cars.toml' --variant genie --set guard.slots=1 --seed 1 --for 60s --replicate 2"
+    """
+    words = ["htpsim", "run", file]
+    words += ["--variant", variant] if variant is not None else []
+    words += ["--case", case] if case is not None else []
+    for option in options:
+        words += ["--option", option]
+    for assignment in set_values:
+        if assignment.partition("=")[0].strip() not in _OWN_OPTIONS:
+            words += ["--set", assignment]
+    words += ["--seed", str(scenario.run.seed), "--for", _exact(scenario.run.duration_ns)]
+    words += ["--replicate", str(replication)]
+    return shlex.join(words + ["--check"] * check)
+
+
+def _exact(ns: int) -> str:
+    """Write a time so that reading it gives the same nanoseconds."""
+    return f"{ns}ns" if ns % NS_PER_S else f"{ns // NS_PER_S}s"
