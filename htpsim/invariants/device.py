@@ -76,7 +76,7 @@ class Sweep:
                 begun.remove(client)
         cores = sorted(self.cores) if self.gangs else sorted(stale & self.cores.keys())
         self.judge_preludes(begun, at_ns)
-        if yielded:
+        if yielded and not blurred:  # where something ran for no time at all, an instant has no order
             self.judge_yields(cores, yielded, at_ns)
         if begun and not blurred:
             self.judge_starts(cores, begun, at_ns)
@@ -90,11 +90,11 @@ class Sweep:
         if event.kind == "start":
             self.become_client(client)
         if event.kind in ("start", "resume"):
+            client.held_ns, client.asked_ns = at_ns, NOWHERE
             self.end_idle(client, at_ns)
         if event.kind == "run":
+            client.done_ns = run_until(client.span, at_ns)
             client.run_ns = at_ns
-        if event.kind in ("yield", "finish"):
-            client.done_ns += at_ns - client.run_ns
         if event.kind == "finish":
             self.leave(client, at_ns)
         else:
@@ -186,7 +186,7 @@ class Sweep:
 
     def cold(self, core: int, at_ns: int) -> bool:
         """Tell whether a core had powered down before this instant."""
-        if any(other.holds and other.span.holds[-1][0] != at_ns for other in self.there(core)):
+        if any(other.holds and other.held_ns != at_ns for other in self.there(core)):
             return False
         return core not in self.idle_since or at_ns - self.idle_since[core] > self.device.idle_timeout_ns
 
@@ -228,8 +228,7 @@ class Sweep:
         client.asked_ns = at_ns
         interval_ns = self.device.yield_interval_ns
         if self.device.yield_rule == "grid" and interval_ns:
-            now_ns = client.done_ns + (at_ns - client.run_ns if client.state == RUNNING else 0)
-            client.goal_ns = (now_ns // interval_ns + 1) * interval_ns
+            client.goal_ns = (run_until(client.span, at_ns) // interval_ns + 1) * interval_ns
 
     def due_ns(self, client: Client) -> int:
         """Return when an asked client must yield; NOWHERE when that cannot be told from outside."""
@@ -280,3 +279,14 @@ class Sweep:
             )
             self.found["device-work"].append((client.idle_ns, client.span.execute, message, at_ns - client.idle_ns))
         client.idle_ns = NOWHERE
+
+
+def run_until(span: Span, at_ns: int) -> int:
+    """Return how long a graphExecute has run up to an instant.
+
+    >>> from htpsim.invariants.trace import Call
+    >>> run_until(Span(Call(execute=0, thread="a"), runs=[(2, 5), (7, NOWHERE)]), 9)
+    5
+    """
+    runs = [(begin, at_ns if end == NOWHERE else min(end, at_ns)) for begin, end in span.runs]
+    return sum(end - begin for begin, end in runs if end > begin)

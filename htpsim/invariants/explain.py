@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import groupby, product
 from types import MappingProxyType
 from typing import Any, Final
 
-from htpsim.invariants.guard import CALLED, GRANTED, RELEASED, marks_of
 from htpsim.invariants.rule import no_guard
-from htpsim.invariants.spans import History, Lane, Span, instants
+from htpsim.invariants.spans import History, Lane, Span
 from htpsim.invariants.trace import NOWHERE, Account, Trace
 from htpsim.sched import POLICIES, Policy, guard, policy_params
 from htpsim.sched.policy import ACCOUNT_FIELDS, CALL_FIELDS, LANE_FIELDS, NO_DEADLINE
@@ -99,7 +98,7 @@ def explain(trace: Trace, policies: Mapping[str, type[Policy]] = POLICIES) -> Ex
     reason = no_guard(history)
     if reason:
         return Explanation(note=reason)
-    records = [record for lane, spans in history.lanes.items() for record in Recorded(history, lane, spans).grants()]
+    records = [record for lane in history.guard_events for record in Recorded(history, lane).grants()]
     choices = {grant.execute: grant for grant in records if len(grant.waiting) > 1}
     found = Explanation(grants=len(records), choices=len(choices))
     if not choices:
@@ -122,8 +121,8 @@ def _fits(history: History, name: str, policy: type[Policy], choices: Any) -> It
     for ranks in ("", "weight") if name == "priority" and no_ranks else ("",):
         for params in grid(policy, dict(history.trace.guard.params) if history.trace.guard.policy == name else {}):
             missed: set[int] = set()
-            for lane, spans in history.lanes.items():
-                missed |= Recorded(history, lane, spans, ranks).missed_by(policy, params)
+            for lane in history.guard_events:
+                missed |= Recorded(history, lane, ranks).missed_by(policy, params)
             missed &= set(choices)
             changed = [(key, value) for key, value in params.items() if value != policy.params[key][0]]
             yield Fit(name, tuple(changed), ranks, len(choices) - len(missed), frozenset(missed))
@@ -148,46 +147,47 @@ def grid(policy: type[Policy], declared: Mapping[str, int]) -> Iterator[dict[str
 class Recorded:
     """One set of slots as it was recorded, to be replayed beside a policy."""
 
-    def __init__(self, history: History, lane: Lane, spans: list[Span], ranks: str = "") -> None:
+    def __init__(self, history: History, lane: Lane, ranks: str = "") -> None:
         self.history = history
-        self.spans = spans
+        self.events = history.guard_events[lane]
         self.accounts: Sequence[Account] = history.accounts[lane[0]]
         self.ranks = ranks
         # A recording's clock has its own origin; a policy's periods are counted from the first call.
-        self.origin_ns = 0 if history.trace.engine else min((span.called_ns for span in spans), default=0)
+        self.origin_ns = 0 if history.trace.engine else self.events[0][0]
 
     def grants(self) -> Iterator[Grant]:
         """Yield every grant with those who waited."""
         waiting: dict[int, list[Span]] = {}
-        for at_ns, group in instants(marks_of(self.spans)):
-            for order, span in group:
-                if order == CALLED:
-                    waiting.setdefault(self.history.account(span), []).append(span)
-            heads = {number: queue[0] for number, queue in sorted(waiting.items()) if queue}
-            told = tuple((self.accounts[number].handle, at_ns - head.called_ns) for number, head in heads.items())
-            for order, span in group:
-                if order == GRANTED:
-                    number = self.history.account(span)
-                    yield Grant(at_ns, span.execute, self.accounts[number].handle, told)
-                    waiting[number].remove(span)
+        for at_ns, kind, span in self.events:
+            number = self.history.account(span)
+            if kind == "call":
+                waiting.setdefault(number, []).append(span)
+            elif kind == "grant":
+                heads = {number: queue[0] for number, queue in sorted(waiting.items()) if queue}
+                told = tuple((self.accounts[number].handle, at_ns - head.called_ns) for number, head in heads.items())
+                yield Grant(at_ns, span.execute, self.accounts[number].handle, told)
+                waiting[number].remove(span)
 
     def missed_by(self, policy: type[Policy], params: Mapping[str, int]) -> set[int]:
         """Return the graphExecutes that `policy` would not have granted when they were."""
         replay = _Replay(self, policy, params)
         missed: set[int] = set()
-        for at_ns, group in instants(marks_of(self.spans)):
+        for at_ns, group in groupby(self.events, key=lambda event: event[0]):
             now_ns = at_ns - self.origin_ns
             replay.pass_time(now_ns - 1)
-            for order, span in group:
-                if order == CALLED:
+            granted: list[Span] = []
+            for _, kind, span in group:
+                if kind == "grant":
+                    granted.append(span)
+                    continue
+                missed |= replay.grant(granted, now_ns)
+                granted = []
+                if kind == "release":
+                    replay.release(span, now_ns)
+                else:
                     replay.call(span, now_ns)
-                elif order == RELEASED:
-                    replay.release(span, now_ns)
             replay.pass_time(now_ns)
-            missed |= replay.grant([span for order, span in group if order == GRANTED], now_ns)
-            for order, span in group:
-                if order > GRANTED:
-                    replay.release(span, now_ns)
+            missed |= replay.grant(granted, now_ns)
         return missed
 
 

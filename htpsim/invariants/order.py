@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Final
 
 from htpsim.invariants.choices import Line, Reference
 from htpsim.invariants.choices_fair import REFERENCES
-from htpsim.invariants.guard import CALLED, GRANTED, RELEASED, lane_name, marks_of
+from htpsim.invariants.guard import lane_name
 from htpsim.invariants.rule import Finding, Rule, no_slots
-from htpsim.invariants.spans import History, Lane, Span, instants
+from htpsim.invariants.spans import History, Lane, Span
 from htpsim.invariants.trace import NOWHERE
 from htpsim.sched import POLICIES, policy_params
 
@@ -17,11 +18,10 @@ from htpsim.sched import POLICIES, policy_params
 class Replay:
     """One set of slots, as its calls and grants were recorded, and the reference that is asked beside them."""
 
-    def __init__(self, history: History, lane: Lane, spans: list[Span]) -> None:
+    def __init__(self, history: History, lane: Lane) -> None:
         guard = history.trace.guard
         self.history = history
         self.lane = lane
-        self.spans = spans
         self.accounts = history.accounts[lane[0]]
         self.line = Line()
         self.reference: Reference = REFERENCES[guard.policy](
@@ -30,19 +30,24 @@ class Replay:
 
     def run(self) -> Iterator[Finding]:
         """Go through the calls, grants and releases, and yield the grants that the reference does not make."""
-        for at_ns, group in instants(marks_of(self.spans)):
+        events = self.history.guard_events[self.lane]
+        for at_ns, group in groupby(events, key=lambda event: event[0]):
             self.pass_time(at_ns - 1)
-            for order, span in group:
-                account = self.history.account(span)
-                if order == CALLED and self.line.join(account, span):
-                    self.reference.head(account, at_ns)
-                elif order == RELEASED:
+            granted: list[Span] = []
+            for _, kind, span in group:
+                if kind == "grant":
+                    granted.append(span)
+                    continue
+                yield from self.grant(granted, at_ns)
+                granted = []
+                if kind == "release":
                     self.release(span, at_ns)
-            self.pass_time(at_ns)  # what is due at an instant comes after its returns and calls
-            yield from self.grant([span for order, span in group if order == GRANTED], at_ns)
-            for order, span in group:
-                if order > GRANTED:
-                    self.release(span, at_ns)
+                else:
+                    self.call(span, at_ns)
+            if granted:
+                self.pass_time(at_ns)  # what is due at an instant comes after its returns and calls
+            yield from self.grant(granted, at_ns)
+            self.pass_time(at_ns)
 
     def pass_time(self, now_ns: int) -> None:
         """Let what is due up to an instant happen, with the sum of weights then in force."""
@@ -55,6 +60,12 @@ class Replay:
             if (process, core) == self.lane:
                 self.reference.weight_sum = weight_sum
         self.reference.pass_time(now_ns)
+
+    def call(self, span: Span, at_ns: int) -> None:
+        """Let it wait."""
+        account = self.history.account(span)
+        if self.line.join(account, span):
+            self.reference.head(account, at_ns)
 
     def release(self, span: Span, at_ns: int) -> None:
         """Give the slot back."""
@@ -96,8 +107,8 @@ class Replay:
 
 def other_choices(history: History) -> Iterator[Finding]:
     """Find grants that the declared policy would not have made."""
-    for lane, spans in history.lanes.items():
-        yield from Replay(history, lane, spans).run()
+    for lane in history.guard_events:
+        yield from Replay(history, lane).run()
 
 
 def _no_reference(history: History) -> str:

@@ -29,10 +29,12 @@ class Client:
     """Since when it does not belong to the running set while it is on the core."""
     goal_ns: int = NOWHERE
     """Work done at which it must yield, by rule ``grid``."""
+    held_ns: int = NOWHERE
+    """When it last took its cores."""
     run_ns: int = NOWHERE
     """When its present run began."""
     done_ns: int = 0
-    """Work done in the runs before."""
+    """Work done in the runs before that."""
     idle_ns: int = NOWHERE
     """Since when it could run and does not."""
 

@@ -1,8 +1,8 @@
 """The rule of shares: policies that share by weight keep their published bounds wherever the premise holds.
 
 In any interval in which two accounts are backlogged throughout, what each was served over its weight differs by at most
-the sum of their longest graphExecutes over weight (SFQ: Goyal, Vin, Cheng 1996, theorem 1; stride: Waldspurger 1995),
-plus one quantum for deficit round robin (Shreedhar, Varghese 1995). An account is backlogged while it has a call
+the sum of their longest graphExecutes over weight (SFQ: Goyal, Vin, Cheng 1996, theorem 1), plus one quantum for
+deficit round robin (Shreedhar, Varghese 1995). An account is backlogged while it has a call
 waiting or in service; a dialog with one outstanding call is not, between its calls. The bounds are for one server, so
 the rule applies to one slot. Service is what the guard charges, of calls granted and released within the interval.
 """
@@ -19,7 +19,7 @@ from htpsim.invariants.guard import CALLED, GRANTED, lane_name, marks_of
 from htpsim.invariants.rule import Finding, Rule, no_slots
 from htpsim.invariants.spans import History, Lane, Span, instants
 
-BOUNDED: Final = {"drr": "quantum_ns", "sfq": "", "stride": ""}
+BOUNDED: Final = {"drr": "quantum_ns", "sfq": ""}
 """Policies with such a bound, and the parameter that it grows by."""
 
 
@@ -81,7 +81,7 @@ def together(one: Backlog, two: Backlog) -> Iterator[tuple[int, int]]:
 
 
 def service(one: Backlog, two: Backlog) -> list[tuple[int, int, int]]:
-    """Return (granted, released, step) of the calls of both, in order; a step is cost over weight times both weights."""
+    """Return (granted, released, step) of their calls, in order; a step is cost over weight times both weights."""
     steps = [(granted, released, cost * two.weight) for granted, released, cost in one.served]
     steps += [(granted, released, -cost * one.weight) for granted, released, cost in two.served]
     return sorted(steps)

@@ -47,7 +47,7 @@ class Span:
     finished_ns: int = NOWHERE
     returned_ns: int = NOWHERE
     released_ns: int = NOWHERE
-    """As recorded; a slot that was held no longer than the graphExecute has no release of its own."""
+    """Its return, where the recorder writes no releases."""
     acquires: list[Stretch] = field(default_factory=list)
     runs: list[Stretch] = field(default_factory=list)
     evicts: list[Stretch] = field(default_factory=list)
@@ -71,7 +71,7 @@ class Span:
     @property
     def slot_ns(self) -> Stretch:
         """When it held a slot; (NOWHERE, NOWHERE) when it did not."""
-        return self.granted_ns, self.released_ns if self.released_ns != NOWHERE else self.returned_ns
+        return self.granted_ns, self.released_ns
 
     @property
     def cost_ns(self) -> int:
@@ -162,6 +162,10 @@ class History:
             else:
                 enter(span, event)
                 last[event.execute] = event
+        if not trace.engine and not any(event.kind == "release" for event in trace.events):
+            for span in spans.values():
+                if span.granted_ns != NOWHERE:
+                    span.released_ns = span.returned_ns
         return spans
 
     @cached_property
@@ -192,6 +196,19 @@ class History:
         for span in self.guarded:
             lanes.setdefault(self.lane(span), []).append(span)
         return lanes
+
+    @cached_property
+    def guard_events(self) -> dict[Lane, list[tuple[int, str, Span]]]:
+        """What the guard saw at each set of slots: (time, "call" or "grant" or "release", span), as recorded."""
+        spans = {span.execute: span for span in self.guarded}
+        explicit = bool(self.trace.engine) or any(event.kind == "release" for event in self.trace.events)
+        kinds = {"call": "call", "grant": "grant", "release" if explicit else "return": "release"}
+        seen: dict[Lane, list[tuple[int, str, Span]]] = {}
+        for event in self.trace.events:
+            span = spans.get(event.execute)
+            if span is not None and event.kind in kinds:
+                seen.setdefault(self.lane(span), []).append((event.time_ns, kinds[event.kind], span))
+        return seen
 
     @cached_property
     def held_under(self) -> dict[int, list[Span]]:

@@ -14,7 +14,7 @@ weight, process, context, graph and path; a simulation adds what only it can kno
 ``resume``   its core took it back: VTCM is being restored
 ``finish``   its work was done
 ``return``   its thread got it back
-``release``  its slot was given back (absent where that is the instant of ``return``)
+``release``  its slot was given back (a recorder may leave it out: it is then taken to be the ``return``)
 ===========  ==========================================================================================
 
 A recorder around a real guard writes the four that it can see: call, grant, submit, return. Everything that is checked
