@@ -1,11 +1,12 @@
 """From an engine's log to a trace: the same schema that a recorder on a device writes, with all that an engine knows.
 
 The log's rows are instants and sums; a trace is events. Where several events fall on one instant they are put in the
-order of the engine's phases, and always in the order of their graphExecute.
+order in which the engine's phases make them happen, as far as the log tells.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Final
 
@@ -33,8 +34,19 @@ from htpsim.results.log import RunLog
 from htpsim.spec import Instance
 from htpsim.spec.plan import ClientPlan, GraphPlan, make_plan
 
-_PHASES: Final = {"grant": 3, "start": 4, "resume": 4, "call": 1, "submit": 1, "return": 1, "release": 1}
-"""Phases of an instant (device 0, host 1, grant 3, dispatch 4); the rest is of the device."""
+DEVICE, HOST, _, GRANT, DISPATCH = range(5)
+"""Phases of an instant."""
+
+_PHASES: Final = {"grant": GRANT, "start": DISPATCH, "resume": DISPATCH} | dict.fromkeys(
+    ("call", "submit", "return", "release"), HOST
+)
+"""Phase of each event; those that are not named are of the device."""
+
+STEPS_MAX: Final = 1 << 32
+"""More steps than any graphExecute has."""
+
+Place = tuple[int, int, int, int, int, int, int]
+"""(time, turn within the instant, phase, client, 0 for a return and 1 for a gap, graphExecute, step)"""
 
 
 def trace_of(log: RunLog, replay: str = "") -> Trace:
@@ -88,7 +100,10 @@ class _Converter:
         self.requests = {(row[0], row[1]): Request(*row) for row in log.requests}
         self.graphs = {client.number: graphs_of(client) for client in self.plan.clients}
         self.handles = [account.name.split("/", 1)[1] for account in self.plan.accounts]
-        self.pds = {event.item: event.place for event in log.memory if event.ledger == "pd" and event.delta_bytes > 0}
+        self.pds: dict[str, str] = {}
+        for event in log.memory:
+            if event.ledger == "pd" and event.delta_bytes > 0:
+                self.pds.setdefault(event.item, event.place)
         self.owners = dict(self.slots_shared())
         self.tokens = self.last_tokens()
 
@@ -120,10 +135,9 @@ class _Converter:
         graph = self.graphs[row.client][row.graph]
         copy = self.log.copies[row.copy]
         level = self.plan.accounts[row.account].priority if row.account >= 0 else 0
-        one_thread = isinstance(client.spec, Instance) or client.spec.outstanding == 1
         return Call(
             execute=row.execute,
-            thread=client.name if one_thread else f"{client.name} job {row.request}",
+            thread=f"{client.name} job {row.request}" if self.many_threads(row.client) else client.name,
             handle=self.handles[row.account] if row.account >= 0 else None,
             weight=row.weight if row.path == PATH_GENIE else None,
             process=client.process,
@@ -145,11 +159,11 @@ class _Converter:
             hvx=graph.hvx,
             hmx=graph.hmx,
             solo_ns=row.solo_ns,
-            demand=dict(zip(graph.solo_ns, graph.demand, strict=True)).get(row.solo_ns, 0) if any(graph.demand) else 0,
+            demand=demand_of(graph, row.solo_ns),
         )
 
     def domain(self, context: str, model: str, process: int) -> str:
-        """Name the protection domain of a context, the same on each of its cores."""
+        """Name the protection domain of a context: that on its first core, as the engines do."""
         place = self.pds.get(context, "")
         if not place:
             whose = f" of {model}" if self.log.scenario.device.pd_rule == "by-model" else " 0"
@@ -168,22 +182,26 @@ class _Converter:
         return NOWHERE if target_ns is None else arrived_ns + target_ns
 
     def events(self) -> list[Event]:
-        """Return every event, in order."""
+        """Return every event, in the order of the engine's instants."""
         slices: dict[int, list[tuple[int, int, int]]] = {}
         for execute, which, start_ns, end_ns in self.log.slices:
             slices.setdefault(execute, []).append((start_ns, which, end_ns))
-        placed: list[tuple[int, int, int, int, Event]] = []
+        placed: list[tuple[Place, Event]] = []
+        returned: dict[tuple[int, int], tuple[int, int, int]] = {}
         for row in self.rows:
-            at_ns, turn, phase = NOWHERE, 0, 0
-            for step, (time_ns, kind) in enumerate(self.history(row, slices.get(row.execute, []))):
-                now = _PHASES.get(kind, phase if kind == "run" and time_ns == at_ns else 0)
-                if kind == "submit" and time_ns == at_ns:
-                    now = phase
-                turn = turn + (now < phase) if time_ns == at_ns else 0
-                at_ns, phase = time_ns, now
-                placed.append((time_ns, turn, phase, step, Event(time_ns, kind, row.execute)))
-        placed.sort(key=lambda entry: (entry[0], entry[1], entry[2], entry[4].execute, entry[3]))
-        return [entry[4] for entry in placed]
+            thread = row.client, row.request if self.many_threads(row.client) else NOWHERE
+            history = list(self.history(row, slices.get(row.execute, [])))
+            for place, kind in placed_in(row, history, returned.get(thread, (NOWHERE, 0, 0))):
+                placed.append((place, Event(place[0], kind, row.execute)))
+                if kind == "return":
+                    returned[thread] = place[0], place[1], row.execute
+        placed.sort(key=lambda entry: entry[0])
+        return [event for _, event in placed]
+
+    def many_threads(self, client: int) -> bool:
+        """Tell whether a client has several jobs in flight."""
+        spec = self.plan.clients[client].spec
+        return not isinstance(spec, Instance) and spec.outstanding != 1
 
     def history(self, row: Execute, slices: list[tuple[int, int, int]]) -> Iterator[tuple[int, str]]:
         """Yield (time, kind) of the events of one graphExecute, in order."""
@@ -216,16 +234,15 @@ class _Converter:
             return True
         if not device.power_up_ns or row.started_ns + device.power_up_ns <= self.log.end_ns:
             return False
-        cores = set(self.call(row).cores)
-        warm_ns = row.started_ns - device.idle_timeout_ns
-        before = (
-            other.finished_ns if other.finished_ns != NEVER else self.log.end_ns
-            for other in self.rows
-            if other.execute != row.execute
-            and NEVER < other.started_ns <= row.started_ns
-            and cores & set(self.call(other).cores)
-        )
-        return max(before, default=NEVER) < max(0, warm_ns)
+        earlier = [
+            other for other in self.rows if other.execute != row.execute and NEVER < other.started_ns <= row.started_ns
+        ]
+        for core in self.call(row).cores:
+            there = [other for other in earlier if core in self.call(other).cores]
+            left = (self.log.end_ns if other.finished_ns == NEVER else other.finished_ns for other in there)
+            if max(left, default=NEVER) < max(0, row.started_ns - device.idle_timeout_ns):
+                return True
+        return False
 
     def sliced(self, row: Execute, slices: list[tuple[int, int, int]]) -> Iterator[tuple[int, str]]:
         """Yield the events of one that was evicted, from its slices; one that the end of the run cut stays open.
@@ -257,6 +274,38 @@ class _Converter:
             yield restores[-1][0], "resume"
             if not restore_open:
                 yield restores[-1][1], "run"
+
+
+def placed_in(
+    row: Execute, history: list[tuple[int, str]], returned: tuple[int, int, int]
+) -> Iterator[tuple[Place, str]]:
+    """Yield (place in the total order, kind) of the events of one graphExecute.
+
+    `returned` is (time, turn, graphExecute) of what its thread got back last: a call at that instant follows it, before
+    the return of any other thread. Where a phase comes again within an instant, a new turn of it has begun.
+    """
+    at_ns, turn, phase, host = NOWHERE, 0, 0, (0, 0, 0)
+    first = STEPS_MAX if row.called_ns == returned[0] else 0
+    for step, (time_ns, kind) in enumerate(history, start=first):
+        now = _PHASES.get(kind, DEVICE)
+        if kind in ("run", "submit") and time_ns == at_ns:
+            now = phase
+        elif kind == "call" and time_ns == returned[0]:
+            # A call that a return has caused comes right after it, as a step of that graphExecute.
+            turn, host = returned[1], (row.client, 0, returned[2])
+        elif now == HOST:
+            host = row.client, int(kind == "call" or (kind == "release" and time_ns != at_ns)), row.execute
+        if time_ns != at_ns and kind != "call":
+            turn = 0
+        elif time_ns == at_ns:
+            turn += now < phase
+        yield (time_ns, turn, now, *(host if now == HOST else (0, 0, row.execute)), step), kind
+        at_ns, phase = time_ns, now
+
+
+def demand_of(graph: GraphPlan, solo_ns: int) -> int:
+    """Return the DRAM bytes a second that a graph asks for when it takes `solo_ns` alone; its tables ascend."""
+    return graph.demand[bisect_left(graph.solo_ns, solo_ns)]
 
 
 def graphs_of(client: ClientPlan) -> dict[int, GraphPlan]:

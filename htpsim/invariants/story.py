@@ -47,7 +47,7 @@ def story(trace: Trace, execute: int) -> str:
         meanwhile = _meanwhile(trace, call, before, event)
         lines.append(f"{event.time_ns:>16,} ns  {event.kind:<7}{after}{meanwhile}".rstrip())
         before = event
-    if before is not None and before.kind not in ("return", "release"):
+    if before is not None and before.kind not in ("return", "release") and trace.last_ns > before.time_ns:
         lines.append(f"{trace.last_ns:>16,} ns  the trace ends")
     if trace.replay:
         lines.append(f"see it again with: {trace.replay}")
