@@ -108,7 +108,7 @@ def _pooled_starvation(log: RunLog, hungry: dict[int, str]) -> dict[str, str]:
 
 
 def _group(tables: Tables, samples: _Samples, members: Iterable[int], why: dict[str, str]) -> Group:
-    """Return the figures of some clients pooled; `why` withholds a measure."""
+    """Return the figures of one client, or of all of them pooled; `why` withholds a measure."""
     members = list(members)
     values = {name: _pool(sample, members) for name, sample in samples.ended.items()}
     described = {name: stats(values[name], why=why[name]) for name in MEASURES}
@@ -116,9 +116,9 @@ def _group(tables: Tables, samples: _Samples, members: Iterable[int], why: dict[
     counts, done = _counts(tables, members)
     clients = {i: client for i, client in enumerate(all_clients(tables.log.scenario)) if i in members}
     x, length = tables.executes, tables.length_ns
-    returned = tables.returned & np.isin(x["client"], members)
+    returned = tables.returned & _of(x["client"], members)
     guarded = returned & (x["path"] == PATH_GENIE)
-    emitted = int(np.count_nonzero(np.isin(tables.tokens.client, members) & tables.measured(tables.tokens.time_ns)))
+    emitted = int(np.count_nonzero(_of(tables.tokens.client, members) & tables.measured(tables.tokens.time_ns)))
     return Group(
         ttft=described["ttft"],
         itl=described["itl"],
@@ -143,6 +143,11 @@ def _group(tables: Tables, samples: _Samples, members: Iterable[int], why: dict[
         counts=counts,
         parts=_parts(tables, returned),
     )
+
+
+def _of(client: IntArray, members: list[int]) -> BoolArray:
+    """Whether each row is of one of the clients; several members are all there are."""
+    return client == members[0] if len(members) == 1 else np.ones(len(client), dtype=np.bool_)
 
 
 def _pool(sample: Sample, members: list[int]) -> IntArray:
@@ -192,7 +197,7 @@ def _deadline(client: Instance | OtherClient, measure: str) -> int | None:
 def _counts(tables: Tables, members: list[int]) -> tuple[Counts, int]:
     """Return requests by state over the whole run, and how many were done in the window."""
     r = tables.requests
-    mine = np.isin(r["client"], members)
+    mine = _of(r["client"], members)
     by_state = np.bincount(r["state"][mine], minlength=REFUSED + 1).tolist()
     counts = Counts(
         arrived=int(np.count_nonzero(mine)),

@@ -161,7 +161,8 @@ def _demands(tables: Tables, by_core: IntArray) -> npt.NDArray[np.float64]:
         # Waiting calls of one that sends many at once overlap: it is taken to want all it can get.
         wanted = held / free if one_call and free > 0 else float(by_core.shape[1])
         if client.arrivals.kind != "closed":
-            wanted = min(wanted, _offered(tables, i))
+            # What it did take it wanted, also when that had arrived before the window.
+            wanted = max(held / length, min(wanted, _offered(tables, i)))
         demand[i] = np.minimum(wanted * by_core[i] / held, 1.0)
     return demand
 

@@ -20,7 +20,7 @@ from htpsim.report.style import OKABE_ITO, RASTER_FROM, slide
 from htpsim.results import RunLog, RunResult
 from htpsim.results.columns import NEVER, STAGE_DECODE, STAGE_VIT, Execute
 from tests.results.strategies import logs
-from tests.results.synthetic import MS, Machine, hand_log, vlm_scenario
+from tests.results.synthetic import MS, Machine, execute, hand_log, plain, vlm_scenario
 
 PNG_SIZE = slice(16, 24)
 
@@ -244,3 +244,21 @@ def test_plots_leave_the_users_matplotlib_alone() -> None:
 
 def test_colours_can_be_told_apart() -> None:
     assert len(set(OKABE_ITO)) == len(OKABE_ITO) >= 7
+
+
+def test_a_decode_that_a_vit_evicts_is_pointed_out(ax: Axes) -> None:
+    log = hand_log()
+    log.executes = [
+        plain(0, 0, STAGE_VIT, 150, 250, execute=1),
+        execute(
+            execute=0, client=1, stage=STAGE_DECODE, graph=2, copy=1, token=1, called_ns=90, submitted_ns=90,
+            started_ns=100, finished_ns=320, returned_ns=320, device_wait_ns=110, run_ns=100, evict_ns=10,
+            restore_ns=10, evictions=1,
+        ),
+    ]  # fmt: skip
+    log.slices = [(0, 1, 100, 140), (0, 2, 140, 150), (0, 3, 250, 260), (0, 1, 260, 320)]
+    result = RunResult(log)
+
+    assert find_blocking_window(result.executes, 100) == (155, 255, 0, 1)
+    gantt(ax, result.executes, result.slices)
+    assert ax.get_title() == "A token of b is evicted by the ViT of a on core 0 and waits 110 ns in all"

@@ -246,7 +246,7 @@ class Thread:
     """One instance: what it has to do now, and what waits for it."""
 
     index: int
-    todo: deque[Work] = field(default_factory=deque)
+    ahead: deque[Work] = field(default_factory=deque)
     current: int = -1
     queue: deque[int] = field(default_factory=deque)
 
@@ -315,7 +315,7 @@ class Machine:
         thread.current = thread.queue.popleft()
         row, instance = self.requests[thread.index][thread.current], self.scenario.instances[thread.index]
         row.update(state=RUNNING, begun_ns=self.now)
-        thread.todo = deque(self.work(instance, row["output_tokens"]))
+        thread.ahead = deque(self.work(instance, row["output_tokens"]))
         self.call(thread)
 
     def work(self, instance: Instance, tokens: int) -> Iterator[Work]:
@@ -331,7 +331,7 @@ class Machine:
         return max(1, round(mean * (1 + self.jitter * self.random.uniform(-1, 1))))
 
     def call(self, thread: Thread) -> None:
-        work = thread.todo.popleft()
+        work = thread.ahead.popleft()
         i = thread.index
         row = {
             "execute": self.calls, "client": i, "request": thread.current, "stage": work.stage, "step": work.step,
@@ -401,7 +401,7 @@ class Machine:
         if row["token"] >= 0:
             mine["tokens"] = row["token"] + 1
             mine.setdefault("first_token_ns", self.now)
-        if thread.todo:
+        if thread.ahead:
             self.at(self.now + gap_ns, lambda: self.call(thread))
             return
         mine.update(state=DONE, done_ns=self.now)
