@@ -18,7 +18,8 @@ NAMES = sorted(path.stem for path in SCENARIOS.glob("*.toml"))
 WANTED = {
     *ONE_BY_ONE, "four_vlms", "vit_migration", "topology", "two_processes", "vit_legacy_high_priority",
     "vit_unregistered_thread", "embedding_raw_apis", "ort_priority_starvation", "specula_streams", "two_nsp_bandwidth",
-    "qnn_cpu_vs_onnxruntime",
+    "qnn_cpu_vs_onnxruntime", "surprise_one_call_at_a_time", "surprise_as_many_slots", "surprise_long_vit",
+    "surprise_past_the_guard", "surprise_inversion",
 }  # fmt: skip
 
 
