@@ -20,7 +20,7 @@ from tests.scenarios.support import SCENARIOS
 
 FILES = ("records.csv", "summary.json", "requests.csv", "memory.csv", "scenario.json")
 DRAWN = [
-    "run.duration=15s",
+    "run.duration=8s",
     "run.warmup=1s",
     "models.vit.graphs.service={ kind = 'lognormal', mean = '370ms', cv = 0.2 }",
     "models.llm.prefill.service={ kind = 'erlang', mean = '36ms', stages = 9 }",
