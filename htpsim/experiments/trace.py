@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Final
 
+from htpsim.experiments.replay import replay_command
 from htpsim.experiments.trace_facts import device_facts, guard_facts, memory_events, request_events, use_events
 from htpsim.invariants.trace import (
     NOWHERE,
@@ -57,18 +58,18 @@ def trace_of(log: RunLog, replay: str = "") -> Trace:
     log : RunLog
         What either engine left behind.
     replay : str
-        The command that runs it again; by default one is made of the scenario's name, seed and replication.
+        The command that runs it again; by default one that finds the scenario by its name.
 
     Examples
     --------
     >>> from htpsim.sim import simulate
     >>> from htpsim.spec import Scenario
     >>> trace_of(simulate(Scenario())).replay
-    'htpsim run scenario --seed 1 --replication 0 --check'
+    'htpsim run scenario --seed 1 --for 60s --replicate 0 --check'
     """
     scenario = log.scenario
     if not replay:
-        replay = f"htpsim run {scenario.name} --seed {scenario.run.seed} --replication {log.replication} --check"
+        replay = replay_command(scenario, scenario.name, replication=log.replication, check=True)
     converter = _Converter(log)
     return Trace(
         source=f"htpsim, {log.engine} engine, scenario '{scenario.name}'",

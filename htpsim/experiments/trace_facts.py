@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from htpsim.invariants.trace import NOWHERE, Account, DeviceFacts, GuardFacts, MemoryEvent, RequestEvent, UseEvent
 from htpsim.results.columns import DONE, DROPPED, NEVER, REFUSED, Request
@@ -17,7 +17,6 @@ def guard_facts(log: RunLog, plan: Plan) -> GuardFacts:
     guard = log.scenario.guard
     policy = policy_class(guard.policy)
     params = policy_params(policy, guard.params)
-    promised = getattr(policy, "work_conserving", guard.policy in POLICIES) and not params.get("idle_over_budget", 0)
     accounts = tuple(
         Account(account.process, account.name.split("/", 1)[1], account.weight, account.priority)
         for account in plan.accounts
@@ -27,11 +26,21 @@ def guard_facts(log: RunLog, plan: Plan) -> GuardFacts:
         params=tuple(params.items()),
         slots=plan.slots(),
         slots_per=guard.slots_per,
-        work_conserving=bool(promised),
+        work_conserving=promises_work(guard.policy, params),
         accounts=accounts,
         weighed_ns=log.ready_ns,
         weight_sums=tuple(weight_sums(log, plan)),
     )
+
+
+def promises_work(policy: str, params: Mapping[str, int]) -> bool:
+    """Tell whether a policy promises that no slot is free while a call waits; a user's says so by ``work_conserving``.
+
+    >>> promises_work("quota", {}), promises_work("quota", {"idle_over_budget": 1})
+    (True, False)
+    """
+    promised = getattr(policy_class(policy), "work_conserving", policy in POLICIES)
+    return bool(promised) and not params.get("idle_over_budget", 0)
 
 
 def weight_sums(log: RunLog, plan: Plan) -> Iterator[tuple[int, int, int]]:

@@ -1,0 +1,145 @@
+"""Traces of graphExecutes: JSON lines and Chrome trace JSON, written by htpsim and by a recorder around a real guard.
+
+What a trace says is in ``htpsim.invariants.trace``; ``docs/tracing-your-device.md`` shows how to record one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, Literal
+
+from htpsim.errors import FormatError, HtpsimError, unknown_name
+from htpsim.formats.form import Format, Match
+from htpsim.formats.source import Source, load
+from htpsim.formats.trace_records import MARK
+from htpsim.formats.trace_text import read_chrome, read_lines, write_chrome, write_lines
+from htpsim.formats.values import Fact, Report
+from htpsim.invariants.trace import Trace, merge
+
+Form = Literal["lines", "chrome"]
+HEAD: Final = 1 << 16
+"""Characters within which a header is looked for, at either end of a file."""
+
+WRITERS: Final = {"lines": write_lines, "chrome": write_chrome}
+
+
+def sniff(source: Source) -> Match:
+    """Tell whether a text is a trace in either form."""
+    text = source.text.lstrip()
+    if f'"{MARK}"' not in text[:HEAD] and f'"{MARK}"' not in text[-HEAD:]:
+        return Match.NO
+    return Match.YES if text.startswith("{") else Match.TRACES
+
+
+def parse_trace(source: Source, lenient: bool = False) -> tuple[Trace, list[str]]:
+    """Read a trace in either form; return it with notes on what a lenient reading left out.
+
+    Raises
+    ------
+    FormatError
+        Names file and line, what is there, and what was expected.
+
+    Examples
+    --------
+    >>> from htpsim.formats.source import from_text
+    >>> text = '{"htpsim_trace": 1}' + chr(10) + '{"ev": "call", "t": 5, "id": 0, "thread": "a"}'
+    >>> parse_trace(from_text("a.jsonl", text))[0].events
+    [Event(time_ns=5, kind='call', execute=0)]
+    """
+    return read_lines(source, lenient) if _is_lines(source) else read_chrome(source, lenient)
+
+
+def _is_lines(source: Source) -> bool:
+    """Tell the two forms apart: in JSON lines the first line is an object by itself."""
+    first = next((line for line in source.lines if line.strip()), "")
+    try:
+        return "traceEvents" not in json.loads(first)
+    except (ValueError, RecursionError, TypeError):
+        return '"traceEvents"' not in source.text and '"otherData"' not in source.text
+
+
+def read_trace(path: str | os.PathLike[str], *more: str | os.PathLike[str], lenient: bool = False) -> Trace:
+    """Read a trace; of several files, one a process say, make one.
+
+    Raises
+    ------
+    FormatError
+        Names file and line, what is there, and what was expected.
+    """
+    traces = [parse_trace(load(each, lenient), lenient)[0] for each in (path, *more)]
+    try:
+        return traces[0] if not more else merge(traces)
+    except ValueError as error:
+        names = ", ".join(os.fspath(each) for each in (path, *more))
+        raise FormatError(f"{names}: {error}") from error
+
+
+def write_trace(trace: Trace, path: str | os.PathLike[str], form: Form | None = None) -> None:
+    """Write a trace.
+
+    Parameters
+    ----------
+    trace : Trace
+        What to write.
+    path : path
+        Where to; it is replaced as a whole, or left as it was.
+    form : str, optional
+        "lines" or "chrome"; by default what the name ends in decides: ``.jsonl`` is lines, everything else chrome.
+
+    Raises
+    ------
+    HtpsimError
+        For another form.
+    """
+    path = Path(path)
+    chosen = form or ("lines" if path.suffix in (".jsonl", ".ndjson") else "chrome")
+    if chosen not in WRITERS:
+        raise HtpsimError(unknown_name("form", chosen, WRITERS))
+    unfinished = path.with_name(f"{path.name}.part")
+    with unfinished.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{line}\n" for line in WRITERS[chosen](trace))
+    unfinished.replace(path)
+
+
+def read(source: Source, lenient: bool) -> Report:
+    """Read a trace as a report, for ``htpsim inspect``."""
+    trace, notes = parse_trace(source, lenient)
+    return Report("htpsim-trace", source.name, trace, tuple(facts_of(trace)), (*source.notes, *notes))
+
+
+def facts_of(trace: Trace) -> Sequence[Fact]:
+    """Return what a trace holds, as rows.
+
+    >>> [fact.value for fact in facts_of(Trace(source="demo"))][:2]
+    ['demo', 0]
+    """
+    calls = trace.calls.values()
+    first_ns = min((event.time_ns for event in trace.events), default=0)
+    guard = trace.guard
+    rows = [
+        ("trace", "source", trace.source or None, ""),
+        ("trace", "graphExecutes", len(trace.calls), ""),
+        ("trace", "threads", len({(call.process, call.thread) for call in calls}), ""),
+        ("trace", "processes", len({call.process for call in calls}), ""),
+        ("trace", "dialog handles", len({(c.process, c.handle) for c in calls if c.handle is not None}), ""),
+        ("trace", "length", trace.last_ns - first_ns, "ns"),
+        ("trace", "device events", any(event.kind == "start" for event in trace.events), ""),
+        ("guard", "policy", guard.policy or None, ""),
+        ("guard", "slots", guard.slots, f"a {guard.slots_per}"),
+        ("guard", "grants", sum(event.kind == "grant" for event in trace.events), ""),
+    ]
+    paths = sorted({call.path for call in calls})
+    rows += [("paths", path, sum(call.path == path for call in calls), "graphExecutes") for path in paths]
+    return [Fact(section, name, value, unit) for section, name, value, unit in rows]
+
+
+FORMAT: Final = Format(
+    name="htpsim-trace",
+    title="trace of graphExecutes",
+    description="written by htpsim and by the recorder of docs/tracing-your-device.md: calls, grants, submits, returns",
+    sniff=sniff,
+    read=read,
+)
