@@ -32,8 +32,8 @@ class Quota(Fifo):
         "carry_over_periods": (0, "how many periods' unused budget an account may keep"),
         "borrow": (
             REPAID,
-            "what becomes of an overdraft; 0: forgiven at the next period, 1: repaid from the next budgets, "
-            "2: drawn first on the unused budgets of accounts that have nothing to run, the rest repaid",
+            "who covers an overdraft; 0: nobody, it is forgiven at the next period, 1: the account's next budgets, "
+            "2: first the budgets of accounts that have nothing to run, on which one without budget may also run",
         ),
         "idle_over_budget": (0, "1: nobody runs while all who wait have overdrawn"),
     }
@@ -49,7 +49,7 @@ class Quota(Fifo):
 
     @staticmethod
     def pick(lane: Any, accounts: Records, now_ns: int) -> int:
-        """Return the first called within budget, else the least overdrawn, else nobody."""
+        """Return the first called within budget, else the least overdrawn if it may run, else nobody."""
         best = -1
         for i in range(lane.accounts):
             if (
@@ -58,7 +58,7 @@ class Quota(Fifo):
                 and (best < 0 or accounts[i].called_ns < accounts[best].called_ns)
             ):
                 best = i
-        if best >= 0 or lane.idle_over_budget:
+        if best >= 0 or (lane.idle_over_budget and not (lane.borrow == LENT and can_borrow(lane, accounts))):
             return best
         for i in range(lane.accounts):
             if accounts[i].waiting and (best < 0 or accounts[i].budget > accounts[best].budget):
@@ -84,6 +84,14 @@ class Quota(Fifo):
             accounts[i].budget = quantum + kept
         next_ns: int = now_ns + lane.period_ns
         return next_ns
+
+
+def can_borrow(lane: Any, accounts: Records) -> bool:
+    """Tell whether an account with nothing waiting or running has budget left."""
+    for k in range(lane.accounts):
+        if not accounts[k].waiting and accounts[k].held == 0 and accounts[k].budget > 0:
+            return True
+    return False
 
 
 def borrow_from_idle(lane: Any, accounts: Records, i: int) -> None:

@@ -153,7 +153,7 @@ class Eevdf(Fifo):
 
     Source: Stoica, Abdel-Wahab 1995 (TR-95-22); the mean as in Linux's fair scheduler.
     Bound: -longest graphExecute <= lag <= the longest request, where lag = weight x (V - v) is what an account is owed.
-    Premise: one slot, all backlogged throughout, slice_ns at least the longest graphExecute. The lower end is tight.
+    Premise: one slot, all backlogged throughout, slice_ns at least the longest graphExecute. Tight at both ends.
     Cost: two passes over the accounts a grant, one a release.
     """
 

@@ -162,7 +162,7 @@ def drive(
 
 
 def widest_gap(trace: Trace, f: int, m: int) -> float:
-    """Return the largest |W_f/w_f - W_m/w_m| over all intervals between releases: the range of the running difference."""
+    """Return the largest |W_f/w_f - W_m/w_m| over all intervals between releases: the range of the difference."""
     difference = low = high = 0.0
     for s in trace.served[:-1]:
         if s.client == f:

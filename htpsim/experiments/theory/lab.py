@@ -80,9 +80,10 @@ class Lab:
     engine: Engine
     quick: bool
 
-    def relative(self, rho: float) -> float:
-        """Return the planned half width over the mean: coarse when quick, a tenth or better otherwise."""
-        return 0.25 if self.quick else (0.1 if rho > 0.6 else 0.05)
+    @property
+    def relative(self) -> float:
+        """The planned half width over the mean: coarse when quick, a tenth otherwise."""
+        return 0.25 if self.quick else 0.1
 
     def averages(self, groups: Sequence[Group], rho: float, make: Make) -> list[Finding]:
         """Simulate a station of utilisation `rho` for long enough and return a finding for every group."""
@@ -117,7 +118,7 @@ class Lab:
 
     def _customers(self, group: Group, rho: float) -> int:
         variance = group.variance if group.variance is not None else guessed_variance(group.theory, rho)
-        return customers_needed(variance, group.theory, self.relative(rho), planned_z())
+        return customers_needed(variance, group.theory, self.relative, planned_z())
 
 
 def planned_z() -> float:

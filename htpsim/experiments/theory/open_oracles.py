@@ -55,7 +55,7 @@ def mg1(lab: Lab) -> list[Finding]:
 def mmc(lab: Lab) -> list[Finding]:
     """Compare M/M/c: as many slots as servers."""
     findings = []
-    for servers, rho in [(2, 0.5)] if lab.quick else [(2, 0.9), (3, 0.7)]:
+    for servers, rho in [(2, 0.5)] if lab.quick else [(2, 0.8), (3, 0.7)]:
         rate = servers * rho
 
         def make(duration_ns: int, seed: int, rate: float = rate, servers: int = servers) -> Scenario:
@@ -77,7 +77,7 @@ def blocking(lab: Lab) -> list[Finding]:
     """Compare M/M/1/K: a client with K jobs in flight at most, the rest dropped."""
     rho, most = 0.8, 3
     theory, variance = queues.mm1k_blocking(rho, most), blocking_variance(rho, most)
-    n = customers_needed(variance, theory, lab.relative(rho), planned_z())
+    n = customers_needed(variance, theory, lab.relative, planned_z())
 
     def make(duration_ns: int, seed: int) -> Scenario:
         loop = client("full", poisson(rho), EXPONENTIAL, path="qnn", outstanding=most, when_full="drop")
@@ -124,7 +124,7 @@ def cobham(lab: Lab) -> list[Finding]:
 def _cobham_mixed(lab: Lab) -> list[Finding]:
     """Compare three classes with constant, Erlang and exponential service of different lengths."""
     services = [constant(MEAN_NS // 2), Distribution(kind="erlang", mean=MEAN_NS, stages=2), exponential(2 * MEAN_NS)]
-    rates, m = (0.4, 0.2, 0.15), [moments(s) for s in services]
+    rates, m = (0.25, 0.2, 0.15), [moments(s) for s in services]
 
     def make(duration_ns: int, seed: int) -> Scenario:
         loops = [client(f"mixed{k}", poisson(rates[k]), services[k], guard_priority=2 - k) for k in range(3)]
@@ -135,7 +135,7 @@ def _cobham_mixed(lab: Lab) -> list[Finding]:
         Group(f"priority, 1 server, mixed service: wait of class {k + 1}", [k], rates[k], waits[k], None)
         for k in range(3)
     ]
-    return lab.averages(groups, 0.7, make)
+    return lab.averages(groups, 0.625, make)
 
 
 def davis(lab: Lab) -> list[Finding]:
@@ -211,7 +211,7 @@ def conservation(lab: Lab) -> list[Finding]:
             return station(loops, duration_ns, seed, policy=policy)
 
         values, n = [], 0
-        for log, window_ns in lab.windows(make, 4000.0, 10 / (1 - rho) ** 2, REPLICATIONS):
+        for log, window_ns in lab.windows(make, 2500.0, 10 / (1 - rho) ** 2, REPLICATIONS):
             waits = [times(log, [k], window_ns, "started_ns") for k in range(3)]
             values.append(sum(rates[k] * means[k] * float(waits[k].mean()) for k in range(3)))
             n += sum(len(w) for w in waits)
