@@ -84,7 +84,8 @@ def fields_of(spec: type[Any], **other: Field) -> dict[str, Field]:
     defaults = getattr(spec, "_field_defaults", None)
     if defaults is None:
         defaults = {f.name: f.default for f in dataclasses.fields(spec) if f.default is not dataclasses.MISSING}
-    kinds = {name: str(hint).removesuffix(" | None") for name, hint in spec.__annotations__.items()}
+    hints = {name: str(getattr(hint, "__forward_arg__", hint)) for name, hint in spec.__annotations__.items()}
+    kinds = {name: hint.removesuffix(" | None") for name, hint in hints.items()}
     plain = {name: "list" if kind.startswith("tuple") else kind for name, kind in kinds.items()}
     made = {name: Field(kind, name not in defaults) for name, kind in plain.items() if kind in _FITS}
     return made | other
@@ -172,8 +173,8 @@ def _check_value(key: str, value: Any, field: Field) -> None:
     least = _LEAST.get(key, -1)
     if field.kind == "int" and value < least:
         raise Wrong(f"{value} for '{key}'", f"at least {least}")
-    if field.kind == "list" and min(value, default=least) < least:
-        raise Wrong(f"{min(value)} in '{key}'", f"at least {least}")
+    if field.kind == "list" and min(value, default=0) < 0:
+        raise Wrong(f"{min(value)} in '{key}'", "at least 0")
 
 
 class TraceBuilder:

@@ -72,7 +72,7 @@ class Explanation:
     choices: int = 0
     """Grants at which two accounts or more waited."""
     fits: list[Fit] = field(default_factory=list)
-    """Every built-in policy, the best first."""
+    """Policies, the best first, the simplest first among equals; those that would be ``fifo`` here are left out."""
     unexplained: list[Grant] = field(default_factory=list)
     """Grants that no policy would have made."""
     note: str = ""
@@ -107,18 +107,18 @@ def explain(trace: Trace, policies: Mapping[str, type[Policy]] = POLICIES) -> Ex
     if trace.guard.slots is None:
         found.note = "the trace does not say how many slots the guard has; one was assumed where a policy asks"
     for name, policy in policies.items():
-        best = max(_fits(history, name, policy, choices.keys()), key=lambda fit: fit.made)
-        found.fits.append(best)
-    found.fits.sort(key=lambda fit: (-fit.made, len(fit.params), fit.policy))
-    unexplained = frozenset.intersection(*(fit.missed for fit in found.fits))
+        fits = list(_fits(history, name, policy, choices.keys()))
+        if fits:
+            found.fits.append(max(fits, key=lambda fit: fit.made))
+    found.fits.sort(key=lambda fit: (-fit.made, _size(policies[fit.policy]), fit.policy))
+    unexplained = frozenset(choices).intersection(*(fit.missed for fit in found.fits))
     found.unexplained = [choices[number] for number in sorted(unexplained)]
     return found
 
 
 def _fits(history: History, name: str, policy: type[Policy], choices: Any) -> Iterator[Fit]:
-    """Yield the fit of a policy for every point of its grid."""
-    no_ranks = len({account.rank for accounts in history.accounts.values() for account in accounts}) == 1
-    for ranks in ("", "weight") if name == "priority" and no_ranks else ("",):
+    """Yield the fit of a policy for every point of its grid; none for one that lacks what it looks at."""
+    for ranks in _ranks(history, name):
         for params in grid(policy, dict(history.trace.guard.params) if history.trace.guard.policy == name else {}):
             missed: set[int] = set()
             for lane in history.guard_events:
@@ -126,6 +126,21 @@ def _fits(history: History, name: str, policy: type[Policy], choices: Any) -> It
             missed &= set(choices)
             changed = [(key, value) for key, value in params.items() if value != policy.params[key][0]]
             yield Fit(name, tuple(changed), ranks, len(choices) - len(missed), frozenset(missed))
+
+
+def _ranks(history: History, name: str) -> tuple[str, ...]:
+    """Return what a policy may take for a rank: nothing at all where it would be ``fifo`` by another name."""
+    accounts = [account for accounts in history.accounts.values() for account in accounts]
+    if name == "edf" and all(span.call.deadline_ns == NOWHERE for span in history.guarded):
+        return ()
+    if name == "priority" and len({account.rank for account in accounts}) == 1:
+        return ("weight",) if len({account.weight for account in accounts}) > 1 else ()
+    return ("",)
+
+
+def _size(policy: type[Policy]) -> int:
+    """Return how much a policy keeps and asks for: of two that explain the same, the smaller one does it better."""
+    return len(policy.params) + len(policy.lane_fields) + len(policy.account_fields)
 
 
 def grid(policy: type[Policy], declared: Mapping[str, int]) -> Iterator[dict[str, int]]:
