@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from htpsim.formats.source import Source
+from htpsim.formats.stream import Lines
 from htpsim.formats.values import Report, ServiceQuery, ServiceTime
 
 
@@ -18,6 +19,15 @@ class Match(IntEnum):
     """Damaged, reworded, or something else that has such a thing inside."""
 
     YES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """The same three ways into a format, over lines that are read one after another in constant memory."""
+
+    read: Callable[[Lines, bool], Report]
+    service_time: Callable[[Lines, ServiceQuery], ServiceTime]
+    samples: Callable[[Lines, ServiceQuery], tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +47,9 @@ class Format:
 
     service_time: Callable[[Source, ServiceQuery], ServiceTime] | None = None
     """Finds a service time; ``None`` for a format that holds no times."""
+
+    samples: Callable[[Source, ServiceQuery], tuple[int, ...]] | None = None
+    """Finds the single executions [ns]; ``None`` for a format that holds averages only."""
+
+    large: Streamed | None = None
+    """How to read a file that is too large for one text; ``None`` where it cannot be that large."""

@@ -49,7 +49,7 @@ def parse(source: Source, expected: str = "a JSON document") -> Node:
     """
     if not source.text.strip():
         raise source.error(1, "an empty file", expected)
-    parser = _Parser(source)
+    parser = Parser(source)
     root, position = parser.value(0, "", 0)
     position = parser.skip(position)
     if position < len(source.text):
@@ -57,8 +57,14 @@ def parse(source: Source, expected: str = "a JSON document") -> Node:
     return root
 
 
-class _Parser:
-    """One pass over one text; `value`, `_object` and `_array` return the node and the position behind it."""
+class Parser:
+    """One pass over one text; `value` and `string` return what is there and the position behind it.
+
+    >>> from htpsim.formats.source import from_text
+    >>> node, position = Parser(from_text("a.json", '[1, {"x": 2}]')).value(4, "second", 1)
+    >>> node.whole("x").value, position
+    (2, 12)
+    """
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -66,17 +72,21 @@ class _Parser:
         self.breaks = [match.start() for match in re.finditer("\n", source.text)]
 
     def line(self, position: int) -> int:
+        """Return the number of the line of a position."""
         return bisect_left(self.breaks, position) + 1
 
     def column(self, position: int) -> int:
+        """Return the column of a position, from 1."""
         line = self.line(position)
         return position - (self.breaks[line - 2] if line > 1 else -1)
 
     def skip(self, position: int) -> int:
+        """Return the next position that is not space."""
         match = _SPACE.match(self.text, position)
         return match.end() if match else position
 
     def refuse(self, position: int, expected: str, got: str = "") -> NoReturn:
+        """Raise the refusal of a position; by default with what stands there."""
         if not got:
             rest = self.text[position : position + 80].split("\n")[0]
             got = shown(rest) if position < len(self.text) else _END
@@ -86,6 +96,7 @@ class _Parser:
         raise FormatError(f"{place}: got {got}, expected {expected}")
 
     def value(self, position: int, where: str, depth: int) -> tuple[Node, int]:
+        """Read the value at or behind a position; `depth` counts the levels around it."""
         position = self.skip(position)
         if depth > DEPTH_MAX:
             self.refuse(position, f"at most {DEPTH_MAX} levels of nesting", "a deeper one")
@@ -97,7 +108,7 @@ class _Parser:
             case "[":
                 content, position = self._array(position, where, depth)
             case '"':
-                content, position = self._string(position)
+                content, position = self.string(position)
             case _:
                 content, position = self._plain(position)
         return Node(content, self.line(start), where, self.source.name), position
@@ -112,7 +123,7 @@ class _Parser:
             if self.text[position : position + 1] != '"':
                 self.refuse(position, f"a key in quotes{self._opened(position, start)}")
             key_at = position
-            key, position = self._string(position)
+            key, position = self.string(position)
             if key in members:
                 first = members[key].line
                 self.refuse(key_at, "each key once", f"a second key {shown(key)} (the first is in line {first})")
@@ -148,7 +159,8 @@ class _Parser:
         """Say where the open bracket is, when its closing one is missing at the end of the file."""
         return f" for the bracket opened in line {self.line(start)}" if position >= len(self.text) else ""
 
-    def _string(self, position: int) -> tuple[str, int]:
+    def string(self, position: int) -> tuple[str, int]:
+        """Read the string at a position."""
         match = _STRING.match(self.text, position)
         if match is None:
             self.refuse(position, "a string that ends in its own line, with '\\n' and '\\t' for breaks and tabs")

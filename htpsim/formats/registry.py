@@ -12,12 +12,31 @@ from types import MappingProxyType
 from typing import Final
 
 from htpsim.errors import FormatError, unknown_name
-from htpsim.formats import aihub_perf, genie_config, htp_backend_ext, qnn_viewer
-from htpsim.formats.form import Format, Match
+from htpsim.formats import (
+    aihub_perf,
+    genie_config,
+    genie_console,
+    genie_profile,
+    htp_backend_ext,
+    qnn_csv,
+    qnn_trace,
+    qnn_viewer,
+)
+from htpsim.formats.form import Format, Match, Streamed
 from htpsim.formats.source import Source, load, shown
+from htpsim.formats.stream import LineStream, head, is_large
 from htpsim.formats.values import Report, ServiceQuery, ServiceTime
 
-_ALL: Final = (qnn_viewer.FORMAT, aihub_perf.FORMAT, genie_config.FORMAT, htp_backend_ext.FORMAT)
+_ALL: Final = (
+    qnn_viewer.FORMAT,
+    aihub_perf.FORMAT,
+    genie_config.FORMAT,
+    htp_backend_ext.FORMAT,
+    qnn_csv.FORMAT,
+    qnn_trace.FORMAT,
+    genie_profile.FORMAT,
+    genie_console.FORMAT,
+)
 
 FORMATS: Final[Mapping[str, Format]] = MappingProxyType({item.name: item for item in _ALL})
 """Every known format by name."""
@@ -96,6 +115,8 @@ def read(path: str | os.PathLike[str], format: str | None = None, lenient: bool 
     >>> [(fact.section, fact.name, fact.value, fact.unit, fact.line) for fact in report.facts if fact.line]
     [('Init', 'NetRun', 1200, 'us', 3)]
     """
+    if is_large(path):
+        return _streamed(path, format).read(LineStream(path, lenient), lenient)
     source = load(path, lenient)
     return _format(source, format).read(source, lenient)
 
@@ -120,7 +141,7 @@ def service_time_ns(
     graph
         The graph, or in a perf.yaml the component; may be left out where there is only one.
     statistic
-        ``average``, ``min`` or ``max``.
+        ``average``, ``min`` or ``max``; also ``median`` where the file holds single executions.
     event
         Which time; by default the accelerator's own where it is printed, else the backend's.
     device, runtime, precision, context_length
@@ -140,12 +161,75 @@ def service_time_ns(
     ...     service_time_ns(path, "vit").value_ns
     2952000
     """
+    query = ServiceQuery(graph, statistic, event, device, runtime, precision, context_length)
+    if is_large(path):
+        return _streamed(path, None).service_time(LineStream(path), query)
     source = load(path)
     found = _format(source, None)
     if found.service_time is None:
         timed = ", ".join(item.name for item in FORMATS.values() if item.service_time)
         raise FormatError(f"{source.name}: got {found.title}, which holds no times, expected one of: {timed}")
-    return found.service_time(source, ServiceQuery(graph, statistic, event, device, runtime, precision, context_length))
+    return found.service_time(source, query)
+
+
+def samples_ns(
+    path: str | os.PathLike[str],
+    graph: str | None = None,
+    event: str | None = None,
+    *,
+    context_length: int | None = None,
+) -> tuple[int, ...]:
+    """Take the single executions of a graph from a measurement [ns], in the order of the file.
+
+    Parameters
+    ----------
+    path
+        A file of a format that lists executions: QNN CSV, QNN run trace, Genie profile, Genie console log.
+    graph, event
+        As for :func:`service_time_ns`.
+    context_length
+        Which context tier of a console log's decode steps.
+
+    Returns
+    -------
+    tuple of int
+        At least one. Cut-off executions are left out; the first execution is not, though it is often slower.
+
+    Raises
+    ------
+    FormatError
+        When nothing fits, several do, or the format holds averages only.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "profile.csv")
+    ...     rows = [f"EXECUTE,{us},US,NETRUN,ROOT,Graph 0: vit" for us in (2952, 2949)]
+    ...     _ = path.write_text("\\n".join(rows) + "\\n")
+    ...     samples_ns(path, "vit")
+    (2952000, 2949000)
+    """
+    query = ServiceQuery(graph, event=event, context_length=context_length)
+    if is_large(path):
+        return _streamed(path, None).samples(LineStream(path), query)
+    source = load(path)
+    found = _format(source, None)
+    if found.samples is None:
+        sampled = ", ".join(item.name for item in FORMATS.values() if item.samples)
+        raise FormatError(
+            f"{source.name}: got {found.title}, which holds no single executions, expected one of: {sampled}"
+        )
+    return found.samples(source, query)
+
+
+def _streamed(path: str | os.PathLike[str], name: str | None) -> Streamed:
+    """Recognise a large file by its first lines; refuse it where its format needs the whole text."""
+    found = _format(head(path), name)
+    if found.large is None:
+        load(path)  # refuses it for its size
+        raise FormatError(f"{os.fspath(path)}: got a file that shrinks while it is read, expected one at rest")
+    return found.large
 
 
 def _format(source: Source, name: str | None) -> Format:

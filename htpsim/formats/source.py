@@ -7,7 +7,7 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 from htpsim.errors import FormatError, nearest
 
@@ -24,7 +24,7 @@ _MARKS: Final = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 # Colours and cursor moves (CSI), window titles and links (OSC), and the other two-byte escapes of ECMA-48.
-_ANSI: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])")
+ANSI: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def from_text(name: str, text: str, encoding: str = "utf-8", notes: tuple[str, .
     >>> from_text("a.log", "\x1b[32mok\x1b[0m\r\ndone").lines
     ('ok', 'done')
     """
-    text = _ANSI.sub("", text).replace("\r\n", "\n")
+    text = ANSI.sub("", text).replace("\r\n", "\n")
     # A lone carriage return ends a line only where nothing else does; elsewhere it redraws a progress bar.
     text = text.replace("\r", " " if "\n" in text else "\n")
     return Source(name, text, tuple(text.split("\n")), encoding, notes)
@@ -118,7 +118,7 @@ def decode(name: str, data: bytes, lenient: bool = False) -> Source:
     >>> decode("a.json", "\ufeff{}".encode("utf-16-le")).text
     '{}'
     """
-    encoding, mark = _encoding(data)
+    encoding, mark = encoding_of(data)
     data = data[mark:]
     notes: tuple[str, ...] = ()
     try:
@@ -126,23 +126,45 @@ def decode(name: str, data: bytes, lenient: bool = False) -> Source:
     except UnicodeDecodeError as error:
         line = data[: error.start].decode(encoding, "replace").count("\n") + 1
         if not lenient:
-            raise FormatError(
-                f"{name}:{line}: got byte 0x{data[error.start]:02x}, expected {encoding.upper()} text; "
-                "save the file as UTF-8, or read it leniently to replace such bytes"
-            ) from error
+            raise undecodable(name, line, data[error.start], encoding) from error
         text = data.decode(encoding, "replace")
         notes = (f"line {line}: bytes that are not {encoding.upper()} were replaced by U+FFFD",)
     if "\0" in text:
-        line = text[: text.index("\0")].count("\n") + 1
-        raise FormatError(
-            f"{name}:{line}: got binary data (a zero byte), expected text; a raw qnn-profiling-data log "
-            "becomes text with qnn-profile-viewer"
-        )
+        refuse_binary(name, text[: text.index("\0")].count("\n") + 1)
     return from_text(name, text, encoding, notes)
 
 
-def _encoding(data: bytes) -> tuple[str, int]:
-    """Return the encoding, and the length of the byte order mark."""
+def undecodable(name: str, line: int, byte: int, encoding: str) -> FormatError:
+    """Build the refusal of a byte that is no text.
+
+    >>> str(undecodable("a.log", 3, 255, "utf-8"))[:47]
+    'a.log:3: got byte 0xff, expected UTF-8 text; sa'
+    """
+    return FormatError(
+        f"{name}:{line}: got byte 0x{byte:02x}, expected {encoding.upper()} text; "
+        "save the file as UTF-8, or read it leniently to replace such bytes"
+    )
+
+
+def refuse_binary(name: str, line: int) -> NoReturn:
+    """Refuse a file with a zero byte in its text.
+
+    >>> refuse_binary("qnn-profiling-data.log", 1)
+    Traceback (most recent call last):
+    htpsim.errors.FormatError: qnn-profiling-data.log:1: got binary data (a zero byte), expected text; ...
+    """
+    raise FormatError(
+        f"{name}:{line}: got binary data (a zero byte), expected text; a raw qnn-profiling-data log "
+        "becomes text with qnn-profile-viewer"
+    )
+
+
+def encoding_of(data: bytes) -> tuple[str, int]:
+    r"""Return the encoding of a file by its first bytes, and the length of the byte order mark.
+
+    >>> encoding_of("{}".encode("utf-16-be")), encoding_of("\ufeff{}".encode("utf-8"))
+    (('utf-16-be', 0), ('utf-8', 3))
+    """
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return encoding, len(mark)

@@ -88,7 +88,7 @@ class _GraphDraft:
 def sniff(source: Source) -> Match:
     """Say whether this is such a log, whole or embedded."""
     known = 0
-    for line in source.lines:
+    for line in source.lines if "Stat" in source.text else ():
         text = _clean(line)
         if _TITLE.fullmatch(text):
             return Match.YES

@@ -49,6 +49,8 @@ _TITLES: Final = {
     "maximum": "Execute (Max)",
 }
 _FEWEST: Final = 2
+_ENDS: Final = tuple(f"{word}{mark}" for word in ("latency", "time", "ips", "used", "wait") for mark in (":", " :"))
+"""How every label ends; a text without any of these is not looked at line by line."""
 
 
 @dataclass(slots=True)
@@ -74,6 +76,9 @@ def meaning(label: str) -> tuple[str, str, str] | None:
 
 def reworded_lines(source: Source) -> tuple[int, ...]:
     """Return the numbers of the lines that look reworded; none when there are too few to be sure."""
+    lowered = source.text.lower()
+    if not any(end in lowered for end in _ENDS):
+        return ()
     numbers = [
         number
         for number, line in enumerate(source.lines, start=1)
