@@ -57,10 +57,11 @@ def _prompt(instance: Instance, path: Path) -> Iterator[Problem]:
         return
     if instance.output_tokens.kind in {"constant", "sample", "uniform"} and least(instance.output_tokens) < 1:
         yield (*path, "output_tokens"), "got 0, expected at least 1: prefill yields the first token"
-    image_tokens = (instance.vit or llm).tokens_per_image
-    shortest = least(instance.images) * image_tokens + least(instance.text_tokens)
-    empty = all(d.kind == "constant" and d.mean == 0 for d in (instance.images, instance.text_tokens))
-    if empty:
+    # Without a ViT there are no images, whatever a request says.
+    images = least(instance.images) * instance.vit.tokens_per_image if instance.vit else 0
+    shortest = images + least(instance.text_tokens)
+    parts = (instance.images, instance.text_tokens) if instance.vit else (instance.text_tokens,)
+    if all(d.kind == "constant" and d.mean == 0 for d in parts):
         yield (*path, "text_tokens"), "got 0 with no images, expected a prompt of at least one token"
     needed = shortest + max(1, least(instance.output_tokens))
     if needed > llm.context_tokens:

@@ -178,6 +178,16 @@ def test_a_broken_rule_is_told_and_nothing_else(said: str) -> None:
     assert problems(BROKEN[said]) == [said]
 
 
+def test_without_a_vit_a_prompt_has_no_images() -> None:
+    """An LLM alone may fill its whole context with text and answer, and its prompt must have text."""
+    assert problems(one(vit=None, text_tokens=constant(96), output_tokens=constant(4000))) == []
+    (full,) = problems(one(vit=None, text_tokens=constant(97), output_tokens=constant(4000)))
+    (empty,) = problems(one(vit=None, text_tokens=constant(0)))
+
+    assert "at least 4097 tokens" in full
+    assert "got 0 with no images" in empty
+
+
 def test_all_problems_are_told_at_once() -> None:
     wrong = scenario(device=Device(cores=0), run=Run(duration_ns=0), guard=Guard(default_weight=0))
 
