@@ -72,7 +72,7 @@ class Registry:
         default="per-core",
         vary=("per-core", "per-device", "per-process"),
     )
-    waits_for_load: bool = param("seed", "a second caller during a load waits for it", default=True)
+    waits_for_load: bool = param("assumed", "a second caller during a load waits for it", default=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
