@@ -14,7 +14,7 @@ import simpy
 
 from htpsim.sim.draws import Draws
 from htpsim.spec import Scenario
-from htpsim.spec.plan import ClientPlan, GraphPlan, make_plan
+from htpsim.spec.plan import ClientPlan, make_plan
 
 
 class Account:
@@ -71,14 +71,13 @@ class Bare:
         return len(self.records)
 
     def execute(
-        self, number: int, core: int, account: Account | None, at: tuple[int, int], graph: GraphPlan, uniform: int
+        self, number: int, core: int, account: Account | None, at: tuple[int, int], solo_ns: int
     ) -> Generator[simpy.Event, Any, None]:
         env = self.env
         called = env.now
         if account is not None:
             yield self.guard.acquire(account)
         granted = env.now
-        solo_ns = int(graph.solo_ns[uniform * len(graph.solo_ns) >> 32])
         with self.cores[core].request() as request:
             yield request
             started = env.now
@@ -106,8 +105,6 @@ class Bare:
                 ("decode", client.llm.decode, steps, account),
             )
             for stage, (name, graphs, count, who) in enumerate(stages):
-                uniforms = iter(draws.service(name, request, count, graphs))
-                for _ in range(count):
-                    for graph in graphs:
-                        yield from self.execute(number, core, who, (request, stage), graph, next(uniforms))
+                for solo_ns, _ in draws.service(name, request, count, graphs):
+                    yield from self.execute(number, core, who, (request, stage), solo_ns)
             request += 1

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from htpsim.device.records import ACQUIRING, NOBODY, RESTORING, RUNNING, Records
+from htpsim.device.records import ACQUIRING, NOBODY, RESTORING, RUNNING, WAITING, Records
 
 
 def holds_core(job: Any) -> bool:
@@ -94,3 +94,40 @@ def can_take(dev: Any, cores: Records, job: Any) -> bool:
             ):
                 return False
     return True
+
+
+def next_to_start(dev: Any, cores: Records, jobs: Records, clients: Records, mask: int) -> int:
+    """Return the first (priority, arrival, number) admitted client of these cores that waits and fits, or NOBODY."""
+    best = NOBODY
+    for k in range(dev.clients):
+        j = clients[k]
+        if jobs[j].state == WAITING and jobs[j].cores & mask and is_admitted(jobs[j]):
+            before = best == NOBODY or goes_before(jobs, j, best)
+            if before and can_take(dev, cores, jobs[j]):
+                best = j
+    return best
+
+
+def first_waiting(dev: Any, jobs: Records, clients: Records, core: int) -> int:
+    """Return the first waiting client of a core in order of admission, or NOBODY; graphs of one core only.
+
+    Where a core can run but one client, its running set is the holder, or this one if it has a higher priority.
+    """
+    best = NOBODY
+    best_level = best_arrival_ns = 0
+    for k in range(dev.clients):
+        j = clients[k]
+        job = jobs[j]
+        if job.state == WAITING and job.core == core:
+            level = job.level
+            arrival_ns = job.arrival_ns
+            if best != NOBODY and (
+                level < best_level
+                or (level == best_level and arrival_ns > best_arrival_ns)
+                or (level == best_level and arrival_ns == best_arrival_ns and job.execute > jobs[best].execute)
+            ):
+                continue
+            best = j
+            best_level = level
+            best_arrival_ns = arrival_ns
+    return best

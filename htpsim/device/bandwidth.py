@@ -17,68 +17,79 @@ from typing import Any
 from htpsim.device.records import FULL_RATE, NOBODY, RUNNING, WORK_SCALE, Records
 
 
-def draws(job: Any) -> bool:
-    """Tell whether it draws DRAM bandwidth now."""
-    return bool(job.state == RUNNING and job.demand)
-
-
-def least_unseen(dev: Any, jobs: Records, clients: Records, mask: int) -> int:
-    """Return the running graph on the cores of `mask` not yet served with the least (cap, number), or NOBODY.
-
-    On one core what counts is the part of the cap that goes through that core.
-    """
-    best = NOBODY
-    best_cap = 0
-    for k in range(dev.clients):
-        j = clients[k]
-        if jobs[j].seen or not draws(jobs[j]) or not jobs[j].cores & mask:
-            continue
-        cap = jobs[j].cap if mask < 0 else jobs[j].cap // jobs[j].width
-        if best == NOBODY or cap < best_cap or (cap == best_cap and jobs[j].execute < jobs[best].execute):
-            best = j
-            best_cap = cap
-    return best
-
-
-def cap_within_core(dev: Any, jobs: Records, clients: Records, core: int) -> None:
-    """Lower the caps of the graphs on `core` to their max-min shares of the core's bandwidth."""
-    bit = 1 << core
-    remaining = 0
-    for k in range(dev.clients):
-        j = clients[k]
-        if draws(jobs[j]) and jobs[j].cores & bit:
-            jobs[j].seen = 0
-            remaining += 1
-    left = dev.core_bandwidth
-    while remaining:
-        j = least_unseen(dev, jobs, clients, bit)
-        jobs[j].cap = min(jobs[j].cap, left // remaining * jobs[j].width)
-        jobs[j].seen = 1
-        left -= -(-jobs[j].cap // jobs[j].width)
-        remaining -= 1
-
-
-def share_bandwidth(dev: Any, jobs: Records, clients: Records) -> None:
-    """Leave in ``cap`` of every running graph with a demand its max-min share of the device's bandwidth."""
-    remaining = 0
-    for k in range(dev.clients):
-        j = clients[k]
-        if draws(jobs[j]):
-            jobs[j].cap = jobs[j].demand
-            jobs[j].seen = 0
-            remaining += 1
-    if dev.core_bandwidth:
+def share_bandwidth(dev: Any, jobs: Records, holders: Records) -> int:
+    """Leave in ``cap`` of every running graph with a demand what it may draw; return how many those are."""
+    drawing = 0
+    wanted = 0
+    for k in range(dev.holders):
+        job = jobs[holders[k]]
+        if job.state == RUNNING and job.demand:
+            job.cap = job.demand
+            wanted += job.demand
+            drawing += 1
+    if drawing > 1 and dev.core_bandwidth:
+        wanted = 0
         for core in range(dev.cores):
-            cap_within_core(dev, jobs, clients, core)
-        for k in range(dev.clients):
-            jobs[clients[k]].seen = 0
+            cap_within_core(dev, jobs, holders, core)
+        for k in range(dev.holders):
+            job = jobs[holders[k]]
+            if job.state == RUNNING and job.demand:
+                wanted += job.cap
+    if dev.bandwidth and wanted > dev.bandwidth:
+        fill_device(dev, jobs, holders, drawing)
+    return drawing
+
+
+def fill_device(dev: Any, jobs: Records, holders: Records, drawing: int) -> None:
+    """Lower the caps of the `drawing` running graphs to their max-min shares of the device's bandwidth."""
+    for k in range(dev.holders):
+        jobs[holders[k]].seen = 0
     left = dev.bandwidth
-    while remaining and dev.bandwidth:
-        j = least_unseen(dev, jobs, clients, -1)
-        jobs[j].cap = min(jobs[j].cap, left // remaining)
-        jobs[j].seen = 1
-        left -= jobs[j].cap
-        remaining -= 1
+    while drawing:
+        best = NOBODY
+        least = 0
+        for k in range(dev.holders):
+            j = holders[k]
+            job = jobs[j]
+            if job.state == RUNNING and job.demand and not job.seen:
+                cap = job.cap
+                if best == NOBODY or cap < least or (cap == least and job.execute < jobs[best].execute):
+                    best = j
+                    least = cap
+        least = min(least, left // drawing)
+        jobs[best].cap = least
+        jobs[best].seen = 1
+        left -= least
+        drawing -= 1
+
+
+def cap_within_core(dev: Any, jobs: Records, holders: Records, core: int) -> None:
+    """Lower the caps of the running graphs on `core` to their max-min shares of that core's bandwidth."""
+    bit = 1 << core
+    drawing = 0
+    for k in range(dev.holders):
+        job = jobs[holders[k]]
+        job.seen = 1
+        if job.state == RUNNING and job.demand and job.cores & bit:
+            job.seen = 0
+            drawing += 1
+    left = dev.core_bandwidth
+    while drawing:
+        best = NOBODY
+        least = 0
+        for k in range(dev.holders):
+            j = holders[k]
+            job = jobs[j]
+            if not job.seen:
+                through = job.cap // job.width
+                if best == NOBODY or through < least or (through == least and job.execute < jobs[best].execute):
+                    best = j
+                    least = through
+        job = jobs[best]
+        job.cap = min(job.cap, left // drawing * job.width)
+        job.seen = 1
+        left -= -(-job.cap // job.width)
+        drawing -= 1
 
 
 def rate_of(share: int, demand: int) -> int:

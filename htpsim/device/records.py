@@ -22,8 +22,8 @@ LATENCY, GRID = range(2)
 
 DEVICE_FIELDS: Final = (
     "cores",
-    "clients",  # how many entries of the client list are in use
-    "changed",  # how many entries of the changed list are in use
+    "clients",  # how many entries of the client list are in use: the heads of the contexts
+    "holders",  # how many entries of the holder list are in use: those of them that hold cores
     "evicted",  # how many entries of the evicted list are in use
     "gangs",  # 1 when any graph takes several cores
     "coexists",  # 1 when a non-QNN client may run beside a QNN graph
@@ -38,14 +38,16 @@ DEVICE_FIELDS: Final = (
     "acquire_ns",
     "power_up_ns",
     "idle_timeout_ns",
-    "bandwidth",  # bytes a second for all cores, background taken off; 0: not modelled
-    "core_bandwidth",  # bytes a second for one core; 0: no cap
+    "shares",  # 1 when DRAM bandwidth is modelled
+    "bandwidth",  # bytes a second for all cores, background taken off; 0: no limit of its own
+    "core_bandwidth",  # bytes a second for one core; 0: no limit of its own
     "stale",  # bit mask of the cores whose running set must be looked at again
     "rates_stale",  # 1 when a running set changed since rates were last shared out
 )
 
 CORE_FIELDS: Final = (
     "others",  # clients of this core that are not QNN graphs
+    "holder",  # a client that holds resources: the only one where only one can; NOBODY
     "held",  # clients holding resources
     "held_qnn",
     "held_pd",
@@ -62,6 +64,7 @@ CONTEXT_FIELDS: Final = ("head", "tail")
 JOB_FIELDS: Final = (
     "execute",  # number of the graphExecute: the last tie-break
     "context",
+    "core",  # the core it takes, or the first of several
     "cores",  # bit mask of the cores it takes
     "width",  # how many those are
     "level",
@@ -73,6 +76,8 @@ JOB_FIELDS: Final = (
     "work",  # solo time in ns x 2^20
     "demand",  # DRAM bytes a second it asks for at full rate; 0: none
     "next_in_context",
+    "client_at",  # its place in the client list
+    "holder_at",  # its place in the holder list
     "state",
     "arrival_ns",
     "started_ns",
@@ -88,7 +93,7 @@ JOB_FIELDS: Final = (
     "ran_from_ns",  # beginning of the stretch of work that its latest yield ended
     "admitted",  # bit mask of the cores whose running set it belongs to
     "seen",  # scratch of one pass over the clients
-    "cap",  # scratch: bandwidth its cores allow it
+    "cap",  # scratch: bandwidth it may draw
     "wait_ns",
     "acquired_ns",
     "run_ns",

@@ -1,9 +1,8 @@
 """The device: what happens to a graphExecute from its submission to its end, as rules over records, without a clock.
 
 Theory of operation. A submitted graphExecute queues in its context's FIFO; as head it is a client of its cores.
-The engine calls ``submit`` when one arrives, ``look`` when one's timer is due, and ``dispatch`` for a core that is
-stale (its clients or its resources changed). The rules move jobs through the table below, write the instant each must
-be looked at next into ``timer_ns`` and list in ``changed`` those for which it moved; the engine schedules them.
+The engine calls ``submit`` when one arrives, ``look`` when one's timer is due (``next_due`` says whose is), and
+``dispatch`` for a core that is stale (its clients or its resources changed). The rules move jobs through this table:
 
 ==========  ==========================  ======================================================================
 state       on                          becomes
@@ -24,14 +23,16 @@ finishes. It runs on until the yield: ``yield_latency`` after it lost its place 
 ended (rule LATENCY), or at the next multiple of ``yield_interval`` of its own work (rule GRID). A yield that is due is
 carried out by the dispatch of that instant, after whatever else ended or arrived in it: a job that became admissible
 again at that very moment stays, so nothing yields and resumes in one instant.
+
+`clients` lists the heads of the contexts and `holders` those of them that hold cores, in no order that matters.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from htpsim.device.admission import admit, can_take, holds_core, is_admitted
-from htpsim.device.bandwidth import draws, rate_of, share_bandwidth
+from htpsim.device.admission import admit, first_waiting, holds_core, is_admitted, next_to_start
+from htpsim.device.bandwidth import rate_of, share_bandwidth
 from htpsim.device.records import (
     ACQUIRING,
     DONE,
@@ -48,49 +49,14 @@ from htpsim.device.records import (
 )
 
 
-def set_timer(dev: Any, jobs: Records, changed: Records, j: int, at_ns: int) -> None:
-    """Note that job `j` must be looked at `at_ns`."""
-    if jobs[j].timer_ns != at_ns:
-        jobs[j].timer_ns = at_ns
-        changed[dev.changed] = j
-        dev.changed += 1
-
-
-def become_client(dev: Any, cores: Records, jobs: Records, clients: Records, j: int) -> None:
-    """Make the head of a context a client of its cores."""
-    jobs[j].state = WAITING
-    jobs[j].admitted = 0
-    clients[dev.clients] = j
-    dev.clients += 1
-    dev.stale |= jobs[j].cores
-    if not jobs[j].qnn:
-        for c in range(dev.cores):
-            if jobs[j].cores >> c & 1:
-                cores[c].others += 1
-
-
-def cease_client(dev: Any, cores: Records, jobs: Records, clients: Records, j: int) -> None:
-    """Take a job off the list of clients; it holds no resources."""
-    for k in range(dev.clients):
-        if clients[k] == j:
-            dev.clients -= 1
-            clients[k] = clients[dev.clients]
-            break
-    if not jobs[j].qnn:
-        for c in range(dev.cores):
-            if jobs[j].cores >> c & 1:
-                cores[c].others -= 1
-
-
 def submit(dev: Any, cores: Records, contexts: Records, jobs: Records, clients: Records, j: int, now_ns: int) -> None:
     """Queue job `j` in its context; what it is (cores, level, work ...) has been filled in before."""
     job = jobs[j]
     job.arrival_ns = now_ns
     job.since_ns = now_ns
     job.started_ns = NEVER
-    job.left = job.work
-    job.rate = FULL_RATE
     job.timer_ns = NEVER
+    job.left = job.work
     job.yield_asked = 0
     job.yield_due = 0
     job.evictions = 0
@@ -99,119 +65,160 @@ def submit(dev: Any, cores: Records, contexts: Records, jobs: Records, clients: 
     job.run_ns = 0
     job.evict_ns = 0
     job.restore_ns = 0
-    job.seen = 0
     job.next_in_context = NOBODY
-    queue_up(dev, cores, contexts[job.context], jobs, clients, j)
+    context = contexts[job.context]
+    if context.head == NOBODY:
+        context.head = j
+        context.tail = j
+        become_client(dev, cores, jobs, clients, j)
+    else:
+        queue_up(dev, cores, context, jobs, clients, j)
 
 
 def queue_up(dev: Any, cores: Records, context: Any, jobs: Records, clients: Records, j: int) -> None:
-    """Put job `j` into its context's FIFO: by submission, and of one instant by number, as the core would take them."""
-    head, tail = context.head, context.tail
-    if head == NOBODY:
-        context.head = context.tail = j
-        become_client(dev, cores, jobs, clients, j)
-        return
-    if is_before(jobs[tail], jobs[j]):
-        jobs[tail].next_in_context = j
-        context.tail = j
-        jobs[j].state = QUEUED
-        return
-    if is_before(jobs[j], jobs[head]):  # nothing that arrived in this instant has started: dispatch comes after
-        cease_client(dev, cores, jobs, clients, head)
-        jobs[head].state = QUEUED
-        jobs[j].next_in_context = head
-        context.head = j
-        become_client(dev, cores, jobs, clients, j)
-        return
-    before = head
-    while is_before(jobs[jobs[before].next_in_context], jobs[j]):
-        before = jobs[before].next_in_context
-    jobs[j].next_in_context = jobs[before].next_in_context
+    """Put job `j` behind others of its context: by submission, and of one instant by number, as a core takes them.
+
+    So it makes no difference whether graphs that compete for one core share a context there or not.
+    """
+    job, head, before = jobs[j], context.head, context.tail
+    job.state = QUEUED
+    if not goes_behind(job, jobs[before]):
+        if not goes_behind(job, jobs[head]) and jobs[head].started_ns == NEVER:
+            cease_client(dev, cores, jobs, clients, head)
+            jobs[head].state = QUEUED
+            job.next_in_context = head
+            context.head = j
+            become_client(dev, cores, jobs, clients, j)
+            return
+        before = head
+        while jobs[before].next_in_context != NOBODY and goes_behind(job, jobs[jobs[before].next_in_context]):
+            before = jobs[before].next_in_context
+    job.next_in_context = jobs[before].next_in_context
     jobs[before].next_in_context = j
-    jobs[j].state = QUEUED
+    if job.next_in_context == NOBODY:
+        context.tail = j
 
 
-def is_before(one: Any, other: Any) -> bool:
-    """Tell whether a job was submitted before another; of one instant the lower number is first."""
-    if one.arrival_ns != other.arrival_ns:
-        return bool(one.arrival_ns < other.arrival_ns)
-    return bool(one.execute < other.execute)
+def goes_behind(job: Any, other: Any) -> bool:
+    """Tell whether a job that is submitted now goes behind another of its context."""
+    return bool(other.arrival_ns < job.arrival_ns or other.execute < job.execute)
 
 
-def take_cores(dev: Any, cores: Records, job: Any, now_ns: int) -> int:
-    """Take the resources of every core of `job`; return how long the coldest of them takes to power up, in ns."""
-    power_up_ns = 0
-    for c in range(dev.cores):
-        if job.cores >> c & 1:
-            core = cores[c]
-            if core.held == 0 and (core.cold or now_ns - core.idle_since_ns > dev.idle_timeout_ns):
-                power_up_ns = dev.power_up_ns
-            core.cold = 0
-            core.held += 1
-            core.held_qnn += job.qnn
-            core.held_pd = job.pd
-            core.held_vtcm_bytes += job.vtcm_bytes
-            core.held_hvx += job.hvx
-            core.held_hmx += job.hmx
+def become_client(dev: Any, cores: Records, jobs: Records, clients: Records, j: int) -> None:
+    """Make the head of a context a client of its cores."""
+    job = jobs[j]
+    job.state = WAITING
+    job.seen = 0
+    job.admitted = 0
+    job.client_at = dev.clients
+    clients[dev.clients] = j
+    dev.clients += 1
+    if not job.qnn:
+        for c in range(dev.cores):
+            if job.cores >> c & 1:
+                cores[c].others += 1
+    core = cores[job.core]
+    if core.held and not core.others and not dev.gangs and job.level <= jobs[core.holder].level:
+        return  # only one can run there, and it is not this one
+    dev.stale |= job.cores
+
+
+def cease_client(dev: Any, cores: Records, jobs: Records, clients: Records, j: int) -> None:
+    """Take a job that holds no cores off the list of clients."""
+    job = jobs[j]
+    dev.clients -= 1
+    last = clients[dev.clients]
+    clients[job.client_at] = last
+    jobs[last].client_at = job.client_at
+    if not job.qnn:
+        for c in range(dev.cores):
+            if job.cores >> c & 1:
+                cores[c].others -= 1
+
+
+def take_core(dev: Any, core: Any, job: Any, j: int, now_ns: int) -> int:
+    """Take what job `j` needs of one core; return how long the core takes to power up, in ns."""
+    power_up_ns: int = 0
+    if core.held == 0 and (core.cold or now_ns - core.idle_since_ns > dev.idle_timeout_ns):
+        power_up_ns = dev.power_up_ns
+    core.cold = 0
+    core.holder = j
+    core.held += 1
+    core.held_pd = job.pd
+    core.held_qnn += job.qnn
+    core.held_vtcm_bytes += job.vtcm_bytes
+    core.held_hvx += job.hvx
+    core.held_hmx += job.hmx
     return power_up_ns
 
 
-def free_cores(dev: Any, cores: Records, job: Any, now_ns: int) -> None:
-    """Give them back; every core concerned must be looked at again."""
-    dev.stale |= job.cores
-    for c in range(dev.cores):
-        if job.cores >> c & 1:
-            core = cores[c]
-            core.held -= 1
-            core.held_qnn -= job.qnn
-            core.held_vtcm_bytes -= job.vtcm_bytes
-            core.held_hvx -= job.hvx
-            core.held_hmx -= job.hmx
-            if core.held == 0:
-                core.idle_since_ns = now_ns
+def free_core(dev: Any, cores: Records, jobs: Records, holders: Records, c: int, job: Any, now_ns: int) -> None:
+    """Give back what `job`, no longer in the holder list, took of core `c`."""
+    core = cores[c]
+    core.held -= 1
+    core.held_qnn -= job.qnn
+    core.held_vtcm_bytes -= job.vtcm_bytes
+    core.held_hvx -= job.hvx
+    core.held_hmx -= job.hmx
+    if core.held == 0:
+        core.holder = NOBODY
+        core.idle_since_ns = now_ns
+        return
+    for k in range(dev.holders):
+        if jobs[holders[k]].cores >> c & 1:
+            core.holder = holders[k]
 
 
-def start(dev: Any, cores: Records, jobs: Records, changed: Records, j: int, now_ns: int) -> None:
+def start(dev: Any, cores: Records, jobs: Records, holders: Records, j: int, now_ns: int) -> None:
     """Give an admitted job its cores."""
     job = jobs[j]
     job.wait_ns += now_ns - job.since_ns
     job.since_ns = now_ns
-    power_up_ns = take_cores(dev, cores, job, now_ns)
+    job.holder_at = dev.holders
+    holders[dev.holders] = j
+    dev.holders += 1
+    if job.width == 1:
+        prelude_ns = take_core(dev, cores[job.core], job, j, now_ns)
+    else:
+        prelude_ns = 0
+        for c in range(dev.cores):
+            if job.cores >> c & 1:
+                prelude_ns = max(prelude_ns, take_core(dev, cores[c], job, j, now_ns))
     if job.started_ns == NEVER:
         job.started_ns = now_ns
-        prelude_ns = dev.acquire_ns + power_up_ns
         job.state = ACQUIRING
+        prelude_ns += dev.acquire_ns
     else:
-        prelude_ns = dev.restore_ns
         job.state = RESTORING
+        prelude_ns = dev.restore_ns
     if prelude_ns > 0:
-        set_timer(dev, jobs, changed, j, now_ns + prelude_ns)
+        job.timer_ns = now_ns + prelude_ns
     else:
-        run(dev, jobs, changed, j, now_ns)
+        run(dev, job, now_ns)
 
 
-def run(dev: Any, jobs: Records, changed: Records, j: int, now_ns: int) -> None:
+def run(dev: Any, job: Any, now_ns: int) -> None:
     """Let a job that has its cores begin or resume its work."""
-    job = jobs[j]
     job.state = RUNNING
     job.since_ns = now_ns
     job.settled_ns = now_ns
-    job.rate = FULL_RATE
-    if job.demand:
+    if dev.shares and job.demand:
+        job.rate = 0  # until rates are shared out, in this instant
         dev.rates_stale = 1
-    retime(dev, jobs, changed, j, now_ns)
+    else:
+        job.rate = FULL_RATE
+        retime(dev, job, now_ns)
 
 
-def retime(dev: Any, jobs: Records, changed: Records, j: int, now_ns: int) -> None:
+def retime(dev: Any, job: Any, now_ns: int) -> None:
     """Set the timer of a running job: its end, or its yield if that comes first. ``left`` is settled at `now_ns`."""
-    job = jobs[j]
     at_ns = now_ns - (-job.left // job.rate)
     if job.yield_asked:
         yield_ns = job.yield_ns
         if dev.yield_rule == GRID:
             yield_ns = now_ns - (-max(0, job.yield_work - (job.work - job.left)) // job.rate)
         at_ns = min(at_ns, max(now_ns, yield_ns))
-    set_timer(dev, jobs, changed, j, at_ns)
+    job.timer_ns = at_ns
 
 
 def settle(job: Any, now_ns: int) -> None:
@@ -220,29 +227,29 @@ def settle(job: Any, now_ns: int) -> None:
     job.settled_ns = now_ns
 
 
-def ask_to_yield(dev: Any, jobs: Records, changed: Records, j: int, now_ns: int) -> None:
+def ask_to_yield(dev: Any, job: Any, now_ns: int) -> None:
     """Ask a job that lost its place to leave."""
-    job = jobs[j]
     interval = dev.yield_interval_ns * FULL_RATE
     if job.state == RUNNING:
         settle(job, now_ns)
     job.yield_asked = 1
     job.yield_ns = now_ns + dev.yield_latency_ns
-    job.yield_work = ((job.work - job.left) // interval + 1) * interval
+    if dev.yield_rule == GRID:
+        job.yield_work = ((job.work - job.left) // interval + 1) * interval
     if job.state == RUNNING:
-        retime(dev, jobs, changed, j, now_ns)
+        retime(dev, job, now_ns)
 
 
-def withdraw_request(dev: Any, jobs: Records, changed: Records, j: int, now_ns: int) -> None:
+def withdraw_request(dev: Any, job: Any, now_ns: int) -> None:
     """Let a job that is admitted again stay."""
-    jobs[j].yield_asked = 0
-    jobs[j].yield_due = 0
-    if jobs[j].state == RUNNING:
-        settle(jobs[j], now_ns)
-        retime(dev, jobs, changed, j, now_ns)
+    job.yield_asked = 0
+    job.yield_due = 0
+    if job.state == RUNNING:
+        settle(job, now_ns)
+        retime(dev, job, now_ns)
 
 
-def evict(dev: Any, cores: Records, jobs: Records, changed: Records, evicted: Records, j: int, now_ns: int) -> None:
+def evict(dev: Any, cores: Records, jobs: Records, holders: Records, evicted: Records, j: int, now_ns: int) -> None:
     """Carry out a yield that is due, and list the job in ``evicted``."""
     job = jobs[j]
     job.yield_asked = 0
@@ -250,44 +257,83 @@ def evict(dev: Any, cores: Records, jobs: Records, changed: Records, evicted: Re
     job.run_ns += now_ns - job.since_ns
     job.ran_from_ns = job.since_ns
     job.since_ns = now_ns
-    if job.demand:
+    if dev.shares and job.demand:
         dev.rates_stale = 1
     evicted[dev.evicted] = j
     dev.evicted += 1
     if dev.evict_ns > 0:
         job.state = EVICTING
-        set_timer(dev, jobs, changed, j, now_ns + dev.evict_ns)
+        job.timer_ns = now_ns + dev.evict_ns
     else:
-        leave(dev, cores, jobs, j, now_ns)
+        wait_again(dev, cores, jobs, holders, j, now_ns)
 
 
-def leave(dev: Any, cores: Records, jobs: Records, j: int, now_ns: int) -> None:
+def wait_again(dev: Any, cores: Records, jobs: Records, holders: Records, j: int, now_ns: int) -> None:
     """Free the cores of an evicted job; it waits with the work it has left."""
     job = jobs[j]
     job.state = WAITING
     job.since_ns = now_ns
     job.timer_ns = NEVER
     job.evictions += 1
-    free_cores(dev, cores, job, now_ns)
+    free_cores(dev, cores, jobs, holders, j, now_ns)
 
 
-def finish(dev: Any, cores: Records, contexts: Records, jobs: Records, clients: Records, j: int, now_ns: int) -> None:
+def free_cores(dev: Any, cores: Records, jobs: Records, holders: Records, j: int, now_ns: int) -> None:
+    """Take a job off its cores; they must be looked at again."""
+    job = jobs[j]
+    dev.holders -= 1
+    last = holders[dev.holders]
+    holders[job.holder_at] = last
+    jobs[last].holder_at = job.holder_at
+    dev.stale |= job.cores
+    if job.width == 1:
+        free_core(dev, cores, jobs, holders, job.core, job, now_ns)
+        return
+    for c in range(dev.cores):
+        if job.cores >> c & 1:
+            free_core(dev, cores, jobs, holders, c, job, now_ns)
+
+
+def finish(
+    dev: Any, cores: Records, contexts: Records, jobs: Records, clients: Records, holders: Records, j: int, now_ns: int
+) -> None:
     """End a job: free its cores and make the next of its context the head."""
     job = jobs[j]
     job.state = DONE
     job.timer_ns = NEVER
-    free_cores(dev, cores, job, now_ns)
+    free_cores(dev, cores, jobs, holders, j, now_ns)
     cease_client(dev, cores, jobs, clients, j)
+    context = contexts[job.context]
     follower = job.next_in_context
-    contexts[job.context].head = follower
+    context.head = follower
     if follower == NOBODY:
-        contexts[job.context].tail = NOBODY
+        context.tail = NOBODY
     else:
         become_client(dev, cores, jobs, clients, follower)
 
 
+def next_due(dev: Any, jobs: Records, holders: Records) -> int:
+    """Return the job whose timer is due first, by (instant, core, number), or NOBODY."""
+    best = NOBODY
+    best_ns = 0
+    for k in range(dev.holders):
+        j = holders[k]
+        job = jobs[j]
+        at_ns = job.timer_ns
+        if at_ns != NEVER:
+            if best != NOBODY and at_ns >= best_ns:
+                first = jobs[best]
+                if at_ns > best_ns or job.core > first.core:
+                    continue
+                if job.core == first.core and job.execute > first.execute:
+                    continue
+            best = j
+            best_ns = at_ns
+    return best
+
+
 def look(
-    dev: Any, cores: Records, contexts: Records, jobs: Records, clients: Records, changed: Records, j: int, now_ns: int
+    dev: Any, cores: Records, contexts: Records, jobs: Records, clients: Records, holders: Records, j: int, now_ns: int
 ) -> None:
     """Move job `j` on, whose timer is due."""
     job = jobs[j]
@@ -301,38 +347,35 @@ def look(
             return
         job.run_ns += spent_ns
         job.since_ns = now_ns
-        if job.demand:
-            dev.rates_stale = 1
-        finish(dev, cores, contexts, jobs, clients, j, now_ns)
-        return  # its cores are stale: rates are shared out again when they are dispatched
-    if job.state == EVICTING:
+        if dev.shares and job.demand:
+            dev.rates_stale = 1  # shared out again when its cores are dispatched, in this instant
+        finish(dev, cores, contexts, jobs, clients, holders, j, now_ns)
+    elif job.state == EVICTING:
         job.evict_ns += spent_ns
-        leave(dev, cores, jobs, j, now_ns)
-    elif job.state == ACQUIRING:
-        job.acquired_ns += spent_ns
-        run(dev, jobs, changed, j, now_ns)
-    elif job.state == RESTORING:
-        job.restore_ns += spent_ns
-        run(dev, jobs, changed, j, now_ns)
-    share_rates(dev, jobs, clients, changed, now_ns)
+        wait_again(dev, cores, jobs, holders, j, now_ns)
+    else:
+        if job.state == ACQUIRING:
+            job.acquired_ns += spent_ns
+        else:
+            job.restore_ns += spent_ns
+        run(dev, job, now_ns)
+        if dev.rates_stale:
+            share_rates(dev, jobs, holders, now_ns)
 
 
-def share_rates(dev: Any, jobs: Records, clients: Records, changed: Records, now_ns: int) -> None:
-    """Share DRAM bandwidth out anew if a running set changed, and move the timers of those whose rate did."""
-    if not dev.rates_stale:
-        return
+def share_rates(dev: Any, jobs: Records, holders: Records, now_ns: int) -> None:
+    """Share DRAM bandwidth out anew, and move the timers of those whose rate changed."""
     dev.rates_stale = 0
-    if not (dev.bandwidth or dev.core_bandwidth):
+    if share_bandwidth(dev, jobs, holders) == 0:
         return
-    share_bandwidth(dev, jobs, clients)
-    for k in range(dev.clients):
-        j = clients[k]
-        if draws(jobs[j]):
-            rate = rate_of(jobs[j].cap, jobs[j].demand)
-            if rate != jobs[j].rate:
-                settle(jobs[j], now_ns)
-                jobs[j].rate = rate
-                retime(dev, jobs, changed, j, now_ns)
+    for k in range(dev.holders):
+        job = jobs[holders[k]]
+        if job.state == RUNNING and job.demand:
+            rate = rate_of(job.cap, job.demand)
+            if rate != job.rate:
+                settle(job, now_ns)
+                job.rate = rate
+                retime(dev, job, now_ns)
 
 
 def dispatch(
@@ -340,15 +383,66 @@ def dispatch(
     cores: Records,
     jobs: Records,
     clients: Records,
-    changed: Records,
+    holders: Records,
     evicted: Records,
     core: int,
     now_ns: int,
 ) -> None:
-    """Bring the running set of a stale core up to date: ask who must leave, start who may.
+    """Bring the running set of a stale core up to date: ask who must leave, start who may."""
+    if dev.gangs or cores[core].others:
+        dispatch_sets(dev, cores, jobs, clients, holders, evicted, core, now_ns)
+    else:
+        dispatch_one(dev, cores, jobs, clients, holders, evicted, core, now_ns)
+    if dev.rates_stale:
+        share_rates(dev, jobs, holders, now_ns)
 
-    Where graphs span cores the sets depend on each other, so all cores are done at once.
-    """
+
+def dispatch_one(
+    dev: Any,
+    cores: Records,
+    jobs: Records,
+    clients: Records,
+    holders: Records,
+    evicted: Records,
+    core: int,
+    now_ns: int,
+) -> None:
+    """Do so where the running set can only be one QNN graph of one core: the holder, unless a higher one waits."""
+    dev.stale &= ~(1 << core)
+    first = first_waiting(dev, jobs, clients, core)
+    if cores[core].held:
+        j = cores[core].holder
+        job = jobs[j]
+        if job.state == EVICTING:
+            return
+        if first == NOBODY or jobs[first].level <= job.level:
+            if job.yield_asked:
+                withdraw_request(dev, job, now_ns)
+            return
+        if not job.yield_asked:
+            ask_to_yield(dev, job, now_ns)
+            return
+        if not job.yield_due:
+            return
+        evict(dev, cores, jobs, holders, evicted, j, now_ns)
+        dev.stale &= ~(1 << core)
+        if cores[core].held:
+            return
+    if first != NOBODY:
+        start(dev, cores, jobs, holders, first, now_ns)
+
+
+def dispatch_sets(
+    dev: Any,
+    cores: Records,
+    jobs: Records,
+    clients: Records,
+    holders: Records,
+    evicted: Records,
+    core: int,
+    now_ns: int,
+) -> None:
+    """Do so in general. Where graphs span cores the sets depend on each other, so all cores are done at once."""
     first, last = core, core + 1
     if dev.gangs:
         first, last = 0, dev.cores
@@ -356,37 +450,25 @@ def dispatch(
     for c in range(first, last):
         room += admit(dev, cores, jobs, clients, c)
     mask = (1 << last) - (1 << first)
-    for k in range(dev.clients):
-        j = clients[k]
-        if jobs[j].cores & mask and holds_core(jobs[j]):
-            if is_admitted(jobs[j]) == jobs[j].yield_asked:
-                if jobs[j].yield_asked:
-                    withdraw_request(dev, jobs, changed, j, now_ns)
+    k = 0
+    while k < dev.holders:
+        j = holders[k]
+        job = jobs[j]
+        k += 1
+        if job.cores & mask and holds_core(job):
+            if is_admitted(job) == job.yield_asked:
+                if job.yield_asked:
+                    withdraw_request(dev, job, now_ns)
                 else:
-                    ask_to_yield(dev, jobs, changed, j, now_ns)
-            elif jobs[j].yield_due:
-                evict(dev, cores, jobs, changed, evicted, j, now_ns)
+                    ask_to_yield(dev, job, now_ns)
+            elif job.yield_due:
+                evict(dev, cores, jobs, holders, evicted, j, now_ns)
+                if job.state == WAITING:
+                    k -= 1  # another one has its place in the list now
     dev.stale &= ~mask  # what an eviction has just freed belongs to those admitted above
     while room > 0:
         j = next_to_start(dev, cores, jobs, clients, mask)
         if j == NOBODY:
             break
-        start(dev, cores, jobs, changed, j, now_ns)
+        start(dev, cores, jobs, holders, j, now_ns)
         room -= 1
-    share_rates(dev, jobs, clients, changed, now_ns)
-
-
-def next_to_start(dev: Any, cores: Records, jobs: Records, clients: Records, mask: int) -> int:
-    """Return the first (priority, arrival, number) admitted client of these cores that waits and fits, or NOBODY."""
-    best = NOBODY
-    for k in range(dev.clients):
-        j = clients[k]
-        if jobs[j].state == WAITING and jobs[j].cores & mask and is_admitted(jobs[j]):
-            before = best == NOBODY or (-jobs[j].level, jobs[j].arrival_ns, jobs[j].execute) < (
-                -jobs[best].level,
-                jobs[best].arrival_ns,
-                jobs[best].execute,
-            )
-            if before and can_take(dev, cores, jobs[j]):
-                best = j
-    return best

@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from htpsim.device.records import DONE, NEVER, STATE_NAMES
+from htpsim.device.records import NEVER, STATE_NAMES
 from htpsim.errors import InvariantError
 from htpsim.sched.guard import can_grant
 from htpsim.sim.guards import GuardShell
+from htpsim.sim.rows import on_its_way
 from htpsim.sim.runtime import Runtime
 
 STARVED_SOLO = 100
@@ -49,7 +50,7 @@ def _grants_nobody(runtime: Runtime, guard: GuardShell, number: int, measured_ns
     lane = guard.lanes[number]
     if not can_grant(lane.record) or lane.record.holders:
         return False
-    waits_for_timer = guard.timers_due_ns[number] != NEVER and lane.grants > 0
+    waits_for_timer = lane.timer_due_ns != NEVER and lane.grants > 0
     head = min((a for a in lane.accounts if a.waiting), key=lambda a: int(a.called_ns))
     patience_ns = max(STARVED_SOLO * runtime.jobs[head.head].solo_ns, measured_ns // 2)
     return not waits_for_timer and runtime.env.now - head.called_ns > patience_ns
@@ -75,10 +76,10 @@ def _lanes(runtime: Runtime) -> Iterator[str]:
 
 def _calls(runtime: Runtime, in_flight: list[Any]) -> Iterator[str]:
     for job in in_flight:
-        who = f"{runtime.plan.clients[job.client].name} request {job.request} graphExecute {job.execute}"
+        who = f"{runtime.plan.clients[job.client].name} request {job.place[0]} graphExecute {job.execute}"
         if job.granted_ns == NEVER:
             yield f"{who} waits for the guard since {job.called_ns} ns"
-        elif job.submitted_ns == NEVER or job.state == DONE:
+        elif on_its_way(job):
             yield f"{who} is on its way"
         else:
             yield f"{who} is {STATE_NAMES[job.state]} on core {job.core} since {job.since_ns} ns"

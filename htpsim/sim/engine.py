@@ -71,7 +71,7 @@ class Simulation:
     def _stop_at(self, at_ns: int) -> Event:
         """Return an event after everything else that happens at `at_ns`."""
         event = Instant(self.env)
-        self.env.schedule(event, LAST, at_ns - self.env.now)
+        self.env.happen(event, at_ns - self.env.now, LAST)
         return event
 
     def _log(self, ready_ns: int, start_ns: int, end_ns: int) -> RunLog:
@@ -91,7 +91,7 @@ class Simulation:
             accounts=[a.name for a in self.plan.accounts],
             executes=runtime.rows + runtime.rows_in_flight(),
             requests=[r.row() for r in requests if r.arrived_ns <= end_ns],
-            slices=list(runtime.machine.slices),
+            slices=sorted(runtime.machine.slices, key=lambda s: (s[0], s[2], s[3])),
             memory=[MemoryEvent(*event) for event in loader.memory.events],
             loads=loader.log,
             copies=loader.copy_rows(),

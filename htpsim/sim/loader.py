@@ -7,10 +7,11 @@ from collections.abc import Generator
 from simpy.events import Event
 
 from htpsim.errors import CapacityError
-from htpsim.memory import Loading, Memory, Outcome, Registry, gang_cores, place, registry_key
+from htpsim.memory import Loading, Memory, Outcome, Registry, gang_cores, registry_key
+from htpsim.memory import place as place_on_core
 from htpsim.memory.placement import Key
 from htpsim.results.columns import Copy, Load
-from htpsim.sim.clock import DEVICE, GAP, Clock, Instant, host_rank, rank
+from htpsim.sim.clock import DEVICE, GAP, Clock, Instant, host_place, place
 from htpsim.sim.runtime import Runtime
 from htpsim.sim.uses import Bound, LoadedCopy, Use
 from htpsim.spec.plan import NO_ACCOUNT, ClientPlan, ModelPlan, width_of
@@ -75,7 +76,7 @@ class Loader:
 
     def _obtain(self, client: ClientPlan, plan: ModelPlan) -> Generator[Event, None, tuple[LoadedCopy, str]]:
         """Find or load one model."""
-        core = place(plan.model.placement, client.number, self.device, self.memory.core_reserved_bytes())
+        core = place_on_core(plan.model.placement, client.number, self.device, self.memory.core_reserved_bytes())
         if not plan.via_registry:
             copy = yield from self._load(client, plan, f"{plan.model.name} of {client.name}", None, core)
             return copy, "owner"
@@ -103,7 +104,7 @@ class Loader:
         """Let the threads that waited for a load go on."""
         numbers = {c.name: c.number for c in self.runtime.plan.clients}
         for user in users:
-            self.env.schedule(self.waiting.pop((key, user)), host_rank(numbers[user], GAP, 0))
+            self.env.happen(self.waiting.pop((key, user)), 0, host_place(numbers[user], GAP, 0))
 
     def _load(
         self, client: ClientPlan, plan: ModelPlan, name: str, key: Key | None, core: int
@@ -132,7 +133,7 @@ class Loader:
         due_ns = self.loading.next_end_ns(self.env.now)
         if due_ns is not None and due_ns != self._due_ns:
             self._due_ns = due_ns
-            self.env.at(due_ns - self.env.now, rank(DEVICE, self.device.cores), self._loads_ended)
+            self.env.at(due_ns - self.env.now, place(DEVICE, self.device.cores), self._loads_ended)
 
     def _loads_ended(self, event: Event) -> None:
         """Let the threads whose loads have ended go on."""
@@ -140,7 +141,7 @@ class Loader:
             return
         self._due_ns = None
         for number in self.loading.finish(self.env.now):
-            self.env.schedule(self.reading.pop(number), host_rank(number, GAP, 0))
+            self.env.happen(self.reading.pop(number), 0, host_place(number, GAP, 0))
         self._set_timer()
 
     def _attach(self, client: ClientPlan, copy: LoadedCopy, kv_bytes: int) -> None:
@@ -190,7 +191,9 @@ class Loader:
         if plan.account != NO_ACCOUNT:
             account = self.runtime.plan.accounts[plan.account]
             index, weight = account.index, account.weight
-        return Use(client.number, client.name, client.process, plan, copy, index, weight)
+        use = Use(client.number, client.name, client.process, plan, copy, index, weight)
+        self.runtime.add_use(use)
+        return use
 
     def copy_rows(self) -> list[Copy]:
         """Return a row for every context ever loaded, in the order of the device's contexts."""

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from simpy.events import Event
-
 from htpsim.device import rules
 from htpsim.device.records import (
     ACQUIRING,
@@ -18,14 +16,12 @@ from htpsim.device.records import (
     EVICTING,
     GRID,
     LATENCY,
-    NEVER,
     NOBODY,
     RESTORING,
     RUNNING,
 )
 from htpsim.device.validate import validate
-from htpsim.sim.clock import DEVICE, DISPATCH, Clock, Instant, rank
-from htpsim.sim.records import JobPool
+from htpsim.sim.clock import DEVICE, NO_TIME, Clock, place
 from htpsim.spec import Device
 from htpsim.spec.records import record_class
 
@@ -52,6 +48,7 @@ def device_record(device: Device, gangs: bool) -> Any:
     if device.dram_bandwidth is not None:
         record.bandwidth = device.dram_bandwidth - device.background_bandwidth
     record.core_bandwidth = device.core_dram_bandwidth or 0
+    record.shares = int(record.bandwidth > 0 or record.core_bandwidth > 0)
     return record
 
 
@@ -62,76 +59,84 @@ class Machine:
         self,
         env: Clock,
         device: Device,
-        pool: JobPool,
+        jobs: list[Any],
         finished: Callable[[int], None],
         *,
         gangs: bool = False,
         check: bool = False,
     ) -> None:
         self.env = env
-        self.pool = pool
-        self.jobs = pool.jobs
+        self.jobs = jobs
         self.finished = finished
         self.check = check
         self.dev = device_record(device, gangs)
         self.cores = [_Core() for _ in range(device.cores)]
         self.contexts: list[Any] = []
         self.clients: list[int] = []
-        self.changed: list[int] = []
+        self.holders: list[int] = []
         self.evicted: list[int] = []
-        self.dispatching = 0
-        self.dispatch_actions = [(rank(DISPATCH, c), partial(self._dispatch, c)) for c in range(device.cores)]
         self.slices: list[tuple[int, int, int, int]] = []
+        self._bits = [env.bit(partial(self._dispatch, c)) for c in range(device.cores)]
+        self._shift = self._bits[0].bit_length() - 1
+        self._due = NOBODY
+        env.due = self._look
         for core in self.cores:
             core.cold = 1
+            core.holder = NOBODY
 
     def add_context(self) -> int:
         """Open the FIFO of a newly loaded context; return its position."""
         context = _Context()
         context.head = context.tail = NOBODY
         self.contexts.append(context)
-        self.clients.append(NOBODY)
-        self.changed.extend([NOBODY] * 4)
-        self.evicted.append(NOBODY)
+        for each in (self.clients, self.holders, self.evicted):
+            each.append(NOBODY)
         return len(self.contexts) - 1
 
     def submit(self, j: int) -> None:
         """Hand graphExecute `j` to the device."""
-        rules.submit(self.dev, self.cores, self.contexts, self.jobs, self.clients, j, self.env.now)
-        self._follow_up()
+        env, dev = self.env, self.dev
+        rules.submit(dev, self.cores, self.contexts, self.jobs, self.clients, j, env._now)
+        env.wanted |= dev.stale << self._shift
+        if self.check:
+            self.validate()
 
-    def _look(self, event: Event) -> None:
-        """Move on the graphExecute whose timer this was, unless the timer has moved since."""
-        j: int = event.job  # type: ignore[attr-defined]
+    def _look(self) -> None:
+        """Move on the graphExecute that is due."""
+        env, dev, j = self.env, self.dev, self._due
         job = self.jobs[j]
-        now: int = self.env.now
-        if job.timer_ns != now or job.execute != event.execute:  # type: ignore[attr-defined]
-            return
-        job.timer_ns = job.scheduled_ns = NEVER
+        now = env._now
         state, since_ns = job.state, job.since_ns
-        rules.look(self.dev, self.cores, self.contexts, self.jobs, self.clients, self.changed, j, now)
+        rules.look(dev, self.cores, self.contexts, self.jobs, self.clients, self.holders, j, now)
         if job.evictions and now > since_ns and not job.yield_due:
             self.slices.append((job.execute, KINDS[state], since_ns, now))
+        self._follow_up()
         if job.state == DONE:
             self.finished(j)
-        self._follow_up()
-
-    def note_open_slices(self, now: int) -> None:
-        """Record, at the end of the run, the stretches still open."""
-        for k in range(self.dev.clients):
-            job = self.jobs[self.clients[k]]
-            if job.state in KINDS and (job.evictions or job.state == EVICTING) and now > job.since_ns:
-                self.slices.append((job.execute, KINDS[job.state], job.since_ns, now))
 
     def _dispatch(self, core: int) -> None:
         """Bring a core's running set up to date."""
-        self.dispatching &= ~(1 << core)
-        if self.dev.stale >> core & 1:
-            now: int = self.env.now
-            rules.dispatch(self.dev, self.cores, self.jobs, self.clients, self.changed, self.evicted, core, now)
-            if self.dev.evicted:
+        dev = self.dev
+        if dev.stale >> core & 1:
+            now = self.env._now
+            rules.dispatch(dev, self.cores, self.jobs, self.clients, self.holders, self.evicted, core, now)
+            if dev.evicted:
                 self._note_evicted(now)
             self._follow_up()
+
+    def _follow_up(self) -> None:
+        """Tell the clock what is wanted in this instant, and when the device does something next."""
+        env, dev = self.env, self.dev
+        env.wanted |= dev.stale << self._shift
+        j = self._due = rules.next_due(dev, self.jobs, self.holders)
+        if j == NOBODY:
+            env.due_ns = NO_TIME
+        else:
+            job = self.jobs[j]
+            env.due_ns = job.timer_ns
+            env.due_place = place(DEVICE, job.core, job.execute)
+        if self.check:
+            self.validate()
 
     def _note_evicted(self, now: int) -> None:
         """Record the stretches that ended with an eviction, and the acquire before the first of them."""
@@ -143,33 +148,13 @@ class Machine:
             self.slices.append((job.execute, KINDS[RUNNING], job.ran_from_ns, now))
         self.dev.evicted = 0
 
-    def _follow_up(self) -> None:
-        """Schedule what the rules asked for: timers that moved, cores to dispatch."""
-        dev = self.dev
-        if dev.changed:
-            self._schedule_timers()
-        missing = dev.stale & ~self.dispatching
-        if missing:
-            self.dispatching |= missing
-            for c, (place, action) in enumerate(self.dispatch_actions):
-                if missing >> c & 1:
-                    self.env.soon(place, action)
-        if self.check:
-            validate(dev, self.cores, self.contexts, self.jobs, self.clients)
+    def note_open_slices(self, now: int) -> None:
+        """Record, at the end of the run, the stretches still open."""
+        for k in range(self.dev.holders):
+            job = self.jobs[self.holders[k]]
+            if (job.evictions or job.state == EVICTING) and now > job.since_ns:
+                self.slices.append((job.execute, KINDS[job.state], job.since_ns, now))
 
-    def _schedule_timers(self) -> None:
-        """Schedule the timers that moved; an event for an earlier setting finds that it has moved and does nothing."""
-        env = self.env
-        now = env.now
-        for k in range(self.dev.changed):
-            j = self.changed[k]
-            job = self.jobs[j]
-            due_ns = job.timer_ns
-            if due_ns not in (NEVER, job.scheduled_ns):
-                job.scheduled_ns = due_ns
-                event = Instant(env)
-                event.job = j  # type: ignore[attr-defined]
-                event.execute = job.execute  # type: ignore[attr-defined]
-                event.callbacks.append(self._look)
-                env.schedule(event, rank(DEVICE, job.core, job.execute), due_ns - now)
-        self.dev.changed = 0
+    def validate(self) -> None:
+        """Raise InvariantError unless the device's records agree."""
+        validate(self.dev, self.cores, self.contexts, self.jobs, self.clients, self.holders)

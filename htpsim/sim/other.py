@@ -10,7 +10,7 @@ from simpy.events import Event
 from htpsim.errors import CapacityError
 from htpsim.results.columns import DONE, DROPPED, RUNNING, STAGE_JOB
 from htpsim.sched.policy import NO_DEADLINE
-from htpsim.sim.clock import ARRIVAL, GAP, Clock, Instant, host_rank
+from htpsim.sim.clock import ARRIVAL, GAP, Clock, Instant, host_place
 from htpsim.sim.draws import Draws
 from htpsim.sim.loader import Loader
 from htpsim.sim.requests import Pace, RequestState, Source
@@ -51,7 +51,7 @@ class OtherThreads:
             self.uses = yield from self.loader.obtain_all(self.client)
         except CapacityError as error:
             self.failure = str(error)
-        self.env.schedule(self.ready, host_rank(self.client.number, GAP, 0))
+        self.env.happen(self.ready, 0, host_place(self.client.number, GAP, 0))
         if self.failure:
             return
         if self.spec.arrivals.kind == "closed":
@@ -94,7 +94,7 @@ class OtherThreads:
             first_ns = 0
             job = RequestState(self.client.number, number, self.env.now + think_ns)
             self.requests.append(job)
-            yield self.env.pause(think_ns, host_rank(self.client.number, ARRIVAL, number))
+            yield self.env.pause(think_ns, host_place(self.client.number, ARRIVAL, number))
             yield from self._serve(job)
 
     def _serve(self, job: RequestState) -> Thread:
@@ -102,24 +102,23 @@ class OtherThreads:
         (use,) = self.uses
         job.state = RUNNING
         job.begun_ns = self.env.now
-        graphs = use.plan.graphs
         target_ns = self.spec.deadline_ns
         deadline_ns = NO_DEADLINE if target_ns is None else job.arrived_ns + target_ns
-        uniforms = self.draws.service("job", job.number, 1, graphs)
+        times = self.draws.service("job", job.number, 1, use.plan.graphs)
         gap_ns = self.spec.host_gap_ns
         whole = Hold() if self.runtime.whole_request else None
-        for step, graph in enumerate(graphs):
+        for step, (call, time) in enumerate(zip(use.graphs, times, strict=True)):
             hold = whole
             if hold is None and gap_ns and self.runtime.gap_inside:
                 hold = Hold()
             execute = self.runtime.executes
             place = (job.number, STAGE_JOB, step, NO_TOKEN)
-            yield self.runtime.execute(use, graph, place, uniforms[graph.draw], hold, deadline_ns)
-            if step == len(graphs) - 1:
+            yield self.runtime.execute(call, place, time, hold, deadline_ns)
+            if step == len(times) - 1:
                 job.state = DONE
                 job.done_ns = self.env.now
             if gap_ns:
-                yield self.env.pause(gap_ns, host_rank(self.client.number, GAP, execute))
+                yield self.env.pause(gap_ns, host_place(self.client.number, GAP, execute))
             if hold is not None and hold is not whole:
                 self.runtime.release(hold)
         if whole is not None:

@@ -11,7 +11,7 @@ from simpy.events import Event
 from htpsim.errors import ScenarioError
 from htpsim.results.columns import DROPPED, NEVER, QUEUED
 from htpsim.results.log import Row
-from htpsim.sim.clock import ARRIVAL, Clock, host_rank
+from htpsim.sim.clock import ARRIVAL, Clock, host_place
 from htpsim.sim.draws import Draws
 from htpsim.spec import Arrivals, Distribution, exponential
 
@@ -121,7 +121,7 @@ class Source:
             return
         # Jitter beyond a period would let a frame overtake the one before; it then comes right after it.
         delay_ns = max(0, due_ns - self.env.now)
-        event = self.env.at(delay_ns, host_rank(self.client, ARRIVAL, number), self._arrived)
+        event = self.env.at(delay_ns, host_place(self.client, ARRIVAL, number), self._arrived)
         event.number = number  # type: ignore[attr-defined]
 
     def _arrived(self, event: Event) -> None:

@@ -10,20 +10,22 @@ from typing import Any
 
 from simpy.events import Event
 
-from htpsim.device.records import DONE, NEVER, WORK_SCALE
+from htpsim.device.records import NEVER, WORK_SCALE
 from htpsim.errors import InvariantError
 from htpsim.results.columns import PARTS, PATH_BYPASS, PATH_GENIE, PATH_QNN, Execute
 from htpsim.results.log import Row
 from htpsim.sched import POLICIES, policy_class, policy_params, watched
 from htpsim.sched.policy import NO_DEADLINE
-from htpsim.sim.clock import GAP, RETURN, Clock, Instant, host_rank
-from htpsim.sim.guards import GuardShell, Lane
+from htpsim.sim.clock import GAP, RETURN, Clock, Instant, host_place
+from htpsim.sim.guards import GuardShell
 from htpsim.sim.machine import Machine
-from htpsim.sim.records import JobPool
-from htpsim.sim.uses import Hold, Use
+from htpsim.sim.records import new_job
+from htpsim.sim.rows import open_row, row
+from htpsim.sim.uses import Call, Hold, Use
 from htpsim.spec.plan import NO_ACCOUNT, AccountPlan, GraphPlan, Plan
 
 Place = tuple[int, int, int, int]
+"""Where in the work: (request, stage, step, token)."""
 NO_TOKEN = -1
 _RELEASED = Execute._fields.index("released_ns")
 
@@ -34,27 +36,27 @@ class Runtime:
     def __init__(self, env: Clock, plan: Plan, *, check: bool) -> None:
         self.env = env
         self.plan = plan
-        self.pool = JobPool()
-        self.jobs = self.pool.jobs
+        self.check = check
+        self.jobs: list[Any] = []
         scenario = plan.scenario
-        gangs = any(g.width > 1 for c in plan.clients for m in c.models for g in m.graphs + m.prefill + m.decode)
-        self.machine = Machine(env, scenario.device, self.pool, self._finished, gangs=gangs, check=check)
         self.rpc_call_ns = scenario.device.rpc_call_ns
         self.rpc_return_ns = scenario.device.rpc_return_ns
         self.overhead_ns = scenario.guard.overhead_ns
         self.per_core = scenario.guard.slots_per == "core"
         self.whole_request = scenario.guard.scope == "request"
         self.gap_inside = scenario.guard.gap_inside
-        self.guards = self._make_guards(check)
+        self.guards = self._make_guards()  # before the machine: grants come before dispatches
+        gangs = any(g.width > 1 for c in plan.clients for m in c.models for g in m.all_graphs)
+        self.machine = Machine(env, scenario.device, self.jobs, self._finished, gangs=gangs, check=check)
+        env.give_back = self._give_back
         self.rows: list[Row] = []
         self.executes = 0
-        self.check = check
         self.begins: Callable[[Use], None] | None = None
         """told of every call, and ``ends`` of every return, where somebody checks that nothing is freed between"""
         self.ends: Callable[[Use], None] | None = None
 
-    def _make_guards(self, check: bool) -> dict[int, GuardShell]:
-        """One guard a process that has accounts."""
+    def _make_guards(self) -> dict[int, GuardShell]:
+        """One guard a process that has accounts, in the order of the processes."""
         guard, device = self.plan.scenario.guard, self.plan.scenario.device
         policy = policy_class(guard.policy)
         if guard.policy not in POLICIES:
@@ -64,18 +66,35 @@ class Runtime:
         for account in self.plan.accounts:
             accounts.setdefault(account.process, []).append(account)
         shells = {}
-        for process, opened in accounts.items():
+        for process, opened in sorted(accounts.items()):
             count = device.cores if self.per_core else 1
-            lanes = [Lane(policy, params, self.plan.slots(), opened) for _ in range(count)]
-            shells[process] = GuardShell(self.env, process, policy, lanes, self.pool, self._granted, check=check)
+            shell = GuardShell(self.env, process, policy, self.jobs, self._granted, check=self.check)
+            for _ in range(count):
+                shell.add_lane(params, self.plan.slots(), opened)
+            shells[process] = shell
         return shells
+
+    def add_use(self, use: Use) -> None:
+        """Fill in the calls of a client's use of a model that is loaded now."""
+        use.graphs = [self._call(use, graph) for graph in use.plan.graphs]
+        use.prefill = [self._call(use, graph) for graph in use.plan.prefill]
+        use.decode = [self._call(use, graph) for graph in use.plan.decode]
+
+    def _call(self, use: Use, graph: GraphPlan) -> Call:
+        plan, bound = use.plan, use.copy.bound[graph.context]
+        lane, path = None, PATH_BYPASS if plan.bypass else PATH_QNN
+        if plan.guarded:
+            path = PATH_GENIE
+            lane = self.guards[use.process].lanes[bound.core if self.per_core else 0]
+        weight, account = (use.weight, plan.account) if plan.guarded else (0, NO_ACCOUNT)
+        about = (graph.number, bound.copy, bound.core, path, plan.level, weight, account)
+        return Call(use, graph, bound, lane, use.account, about)
 
     def execute(
         self,
-        use: Use,
-        graph: GraphPlan,
+        call: Call,
         place: Place,
-        uniform: int,
+        time: tuple[int, int],
         hold: Hold | None = None,
         deadline_ns: int = NO_DEADLINE,
     ) -> Event:
@@ -83,130 +102,108 @@ class Runtime:
 
         Parameters
         ----------
-        use, graph
-            What executes, for whom.
+        call : Call
+            Whose graph.
         place : tuple
             Where in the work: (request, stage, step, token); the token that its return yields, or NO_TOKEN.
-        uniform : int
-            The 32-bit draw of its service time.
+        time : tuple
+            What was drawn for it: its time alone, in ns, and the DRAM bytes a second it asks for.
         hold : Hold, optional
             The guard slot is not given back at the return, but when the thread releases this.
         deadline_ns : int
             By when the thread wants it back; for policies that look at deadlines.
         """
-        now: int = self.env.now
-        j = self.pool.take()
+        free = call.free
+        if free:
+            j = free.pop()
+        else:
+            j = len(self.jobs)
+            self.jobs.append(new_job(call))
         job = self.jobs[j]
-        bound = use.copy.bound[graph.context]
-        entry = uniform * len(graph.solo_ns) >> 32
         job.execute = self.executes
         self.executes += 1
-        job.client = use.client
-        job.request, job.stage, job.step, job.token = place
-        job.graph = graph.number
-        job.copy = job.context = bound.copy
-        job.core, job.cores, job.width, job.pd = bound.core, bound.mask, bound.width, bound.pd
-        job.level = use.plan.level
-        job.qnn = 1 if graph.qnn else 0
-        job.vtcm_bytes, job.hvx, job.hmx = graph.vtcm_bytes, graph.hvx, graph.hmx
-        job.solo_ns = graph.solo_ns[entry]
-        job.work = job.solo_ns << WORK_SCALE
-        job.demand = graph.demand[entry]
-        job.called_ns = now
-        job.granted_ns = job.submitted_ns = job.finished_ns = NEVER
-        job.started_ns = job.timer_ns = job.scheduled_ns = NEVER
-        job.deadline_ns = deadline_ns
+        job.place = place
+        job.solo_ns, job.demand = time
+        job.work = time[0] << WORK_SCALE
+        job.called_ns = self.env._now
+        job.granted_ns = job.submitted_ns = job.started_ns = job.finished_ns = NEVER
         job.hold = hold
-        job.lane = None
-        job.use = use
+        job.about = call.about
+        event = job.returned = Instant(self.env)
         if self.begins is not None:
-            self.begins(use)
-        event = Instant(self.env)
-        event.job = j  # type: ignore[attr-defined]
-        event.callbacks.append(self._returned)
-        job.returned = event
-        self._enter(use, job, j, hold)
+            self.begins(call.use)
+        if call.lane is None:
+            self._send(j, job, 0)
+        elif hold is not None and hold.call is not None:
+            job.about = call.about[:5] + hold.call.about[5:]
+            self._send(j, job, 0)
+        else:
+            job.deadline_ns = deadline_ns
+            call.lane.call(call.account, j)
         return event
-
-    def _enter(self, use: Use, job: Any, j: int, hold: Hold | None) -> None:
-        """Take the call to the guard, or past it."""
-        if not use.plan.guarded:
-            job.path = PATH_BYPASS if use.plan.bypass else PATH_QNN
-            job.weight, job.account = 0, NO_ACCOUNT
-            self._start_rpc(j, 0)
-            return
-        job.path = PATH_GENIE
-        if hold is not None and hold.lane is not None:
-            use = hold.use or use
-            job.weight, job.account = use.weight, use.plan.account
-            self._start_rpc(j, 0)
-            return
-        job.weight, job.account = use.weight, use.plan.account
-        guard = self.guards[use.process]
-        lane = guard.lanes[job.core if self.per_core else 0]
-        job.lane = lane
-        guard.call(lane, use.account, j)
 
     def _granted(self, j: int) -> None:
         """Go on with a call that holds its slot."""
         job = self.jobs[j]
         if job.hold is not None:
-            job.hold.lane, job.hold.use = job.lane, job.use
-        self._start_rpc(j, self.overhead_ns)
+            job.hold.call = job.call
+        self._send(j, job, self.overhead_ns)
 
-    def _start_rpc(self, j: int, overhead_ns: int) -> None:
+    def _send(self, j: int, job: Any, overhead_ns: int) -> None:
         """Spend the guard's overhead and the RPC to the DSP, then submit."""
-        job = self.jobs[j]
-        job.granted_ns = self.env.now
+        env = self.env
+        job.granted_ns = env._now
         job.overhead_ns = overhead_ns
         delay_ns = overhead_ns + self.rpc_call_ns
         if delay_ns == 0:
-            self._submit(j)
-            return
-        event = self.env.at(delay_ns, host_rank(job.client, GAP, job.execute), self._rpc_done)
-        event.job = j  # type: ignore[attr-defined]
+            job.submitted_ns = env._now
+            self.machine.submit(j)
+        else:
+            event = env.at(delay_ns, host_place(job.client, GAP, job.execute), self._sent)
+            event.job = j  # type: ignore[attr-defined]
 
-    def _rpc_done(self, event: Event) -> None:
-        self._submit(event.job)  # type: ignore[attr-defined]
-
-    def _submit(self, j: int) -> None:
-        self.jobs[j].submitted_ns = self.env.now
+    def _sent(self, event: Event) -> None:
+        j: int = event.job  # type: ignore[attr-defined]
+        self.jobs[j].submitted_ns = self.env._now
         self.machine.submit(j)
 
     def _finished(self, j: int) -> None:
         """Send the return on its way to the thread."""
-        job = self.jobs[j]
-        job.finished_ns = self.env.now
-        self.env.schedule(job.returned, host_rank(job.client, RETURN, job.execute), self.rpc_return_ns)
+        env, job = self.env, self.jobs[j]
+        job.finished_ns = env._now
+        where = host_place(job.client, RETURN, job.execute)
+        if self.rpc_return_ns == 0:
+            env.return_now(where, j)
+        else:
+            event = env.at(self.rpc_return_ns, where, self._returned)
+            event.job = j  # type: ignore[attr-defined]
 
     def _returned(self, event: Event) -> None:
-        """Write the row and release the guard; the waiting thread goes on right after."""
-        j: int = event.job  # type: ignore[attr-defined]
-        job = self.jobs[j]
-        hold = job.hold
-        cost_ns = job.acquired_ns + job.run_ns + job.evict_ns + job.restore_ns
-        row = self.row(job, self.env.now)
-        if hold is not None and job.path == PATH_GENIE:
-            hold.cost_ns += cost_ns
-            hold.rows.append(len(self.rows))
-            row = (*row[:_RELEASED], NEVER, *row[_RELEASED + 1 :])
-        elif job.lane is not None:
-            self.guards[job.use.process].release(job.lane, job.use.account, cost_ns)
-        self.rows.append(row)
-        if self.check:
-            self._validate(row)
-        if self.ends is not None:
-            self.ends(job.use)
-        self.pool.give_back(j)
+        self._give_back(event.job)  # type: ignore[attr-defined]
 
-    def _validate(self, row: Row) -> None:
-        """Raise InvariantError unless the parts of a graphExecute sum to the whole, each of them not negative."""
-        named = Execute(*row)
-        parts = {name: getattr(named, name) for name in PARTS}
-        if sum(parts.values()) != named.returned_ns - named.called_ns or min(parts.values()) < 0:
-            raise InvariantError(
-                f"graphExecute {named.execute}: took {named.returned_ns - named.called_ns} ns, its parts are {parts}"
-            )
+    def _give_back(self, j: int) -> None:
+        """Write the row, release the guard, and let the thread go on."""
+        job = self.jobs[j]
+        call, hold, event = job.call, job.hold, job.returned
+        done = row(job, self.env._now)
+        if call.lane is not None:
+            cost_ns = job.acquired_ns + job.run_ns + job.evict_ns + job.restore_ns
+            if hold is None:
+                call.lane.release(call.account, cost_ns)
+            else:
+                hold.cost_ns += cost_ns
+                hold.rows.append(len(self.rows))
+                done = (*done[:_RELEASED], NEVER, *done[_RELEASED + 1 :])
+        self.rows.append(done)
+        if self.check:
+            _validate(done)
+        if self.ends is not None:
+            self.ends(call.use)
+        job.returned = None
+        call.free.append(j)
+        callbacks, event.callbacks = event.callbacks, None
+        for callback in callbacks:
+            callback(event)
 
     def weigh(self, uses: list[Use]) -> None:
         """Let only those count in a lane's sum of weights who can call in it: all loads have ended."""
@@ -215,58 +212,36 @@ class Runtime:
                 weights = {
                     use.account: use.weight
                     for use in uses
-                    if use.plan.guarded and use.process == process and (not self.per_core or use.core == number)
+                    if use.plan.guarded and use.process == process and (not self.per_core or use.copy.core == number)
                 }
                 if weights:
                     lane.record.weight_sum = sum(weights.values())
 
     def release(self, hold: Hold) -> None:
         """Release a slot that was held across returns, and note when in the rows concerned."""
-        if hold.lane is None or hold.use is None:
+        call, now = hold.call, self.env._now
+        if call is None or call.lane is None:
             return
-        now: int = self.env.now
-        self.guards[hold.use.process].release(hold.lane, hold.use.account, hold.cost_ns)
+        call.lane.release(call.account, hold.cost_ns)
         for number in hold.rows:
-            row = self.rows[number]
-            self.rows[number] = (*row[:_RELEASED], now, *row[_RELEASED + 1 :])
-        hold.lane = None
-
-    def row(self, job: Any, returned_ns: int) -> Row:
-        """Return the row of a graphExecute, in the order of ``Execute``; NEVER where it has not come."""
-        done = job.state == DONE
-        return (
-            job.execute, job.client, job.request, job.stage, job.step, job.graph, job.copy, job.core, job.path,
-            job.level, job.weight, job.account, job.token,
-            job.called_ns, job.granted_ns, job.submitted_ns, job.started_ns, job.finished_ns, returned_ns, returned_ns,
-            job.granted_ns - job.called_ns, job.overhead_ns, job.submitted_ns - job.granted_ns - job.overhead_ns,
-            job.wait_ns, job.acquired_ns, job.run_ns, job.evict_ns, job.restore_ns,
-            returned_ns - job.finished_ns if done else 0, job.evictions, job.solo_ns,
-        )  # fmt: skip
+            held = self.rows[number]
+            self.rows[number] = (*held[:_RELEASED], now, *held[_RELEASED + 1 :])
+        hold.call = None
 
     def in_flight(self) -> list[Any]:
         """Return the records of graphExecutes that have not returned, in order of call."""
-        free = set(self.pool.free)
-        return sorted((job for j, job in enumerate(self.jobs) if j not in free), key=lambda job: int(job.execute))
+        return sorted((job for job in self.jobs if job.returned is not None), key=lambda job: int(job.execute))
 
     def rows_in_flight(self) -> list[Row]:
         """Return rows of the graphExecutes that the end of the run cut short, in order of call."""
-        return [self._open_row(job) for job in self.in_flight()]
+        return [open_row(job) for job in self.in_flight()]
 
-    def _open_row(self, job: Any) -> Row:
-        """Return such a row with only the parts that have ended."""
-        granted, submitted = job.granted_ns != NEVER, job.submitted_ns != NEVER
-        if not submitted:
-            for name in ("wait_ns", "acquired_ns", "run_ns", "evict_ns", "restore_ns", "evictions"):
-                setattr(job, name, 0)
-            job.state = NEVER
-        if not granted:
-            job.overhead_ns = 0
-        row = Execute(*self.row(job, NEVER))
-        return tuple(
-            row._replace(
-                guard_wait_ns=row.guard_wait_ns if granted else 0,
-                guard_overhead_ns=row.guard_overhead_ns if submitted else 0,
-                rpc_ns=row.rpc_ns if submitted else 0,
-                rpc_return_ns=0,
-            )
+
+def _validate(done: Row) -> None:
+    """Raise InvariantError unless the parts of a graphExecute sum to the whole, each of them not negative."""
+    named = Execute(*done)
+    parts = {name: getattr(named, name) for name in PARTS}
+    if sum(parts.values()) != named.returned_ns - named.called_ns or min(parts.values()) < 0:
+        raise InvariantError(
+            f"graphExecute {named.execute}: took {named.returned_ns - named.called_ns} ns, its parts are {parts}"
         )

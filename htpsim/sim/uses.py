@@ -1,12 +1,13 @@
-"""How a client reaches what it executes: loaded copies, its use of one, a guard slot that it holds for longer."""
+"""How a client reaches what it executes: loaded copies, its use of one, each graph of it, a slot held for longer."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from htpsim.memory.placement import Key
 from htpsim.sim.guards import Lane
-from htpsim.spec.plan import ModelPlan
+from htpsim.spec.plan import GraphPlan, ModelPlan
 
 
 @dataclass(slots=True)
@@ -39,7 +40,7 @@ class LoadedCopy:
 
 @dataclass(slots=True)
 class Use:
-    """One client's use of one model: how it is reached and where it is loaded."""
+    """One client's use of one model."""
 
     client: int
     name: str
@@ -50,21 +51,37 @@ class Use:
     account: int
     """position among the accounts of the process"""
     weight: int
+    graphs: list[Call] = field(default_factory=list)
+    prefill: list[Call] = field(default_factory=list)
+    decode: list[Call] = field(default_factory=list)
 
-    @property
-    def core(self) -> int:
-        """The core its copy lies on, or the first of several."""
-        return self.copy.core
+
+@dataclass(slots=True)
+class Call:
+    """A graph as one client calls it: everything about its graphExecutes that is always the same."""
+
+    use: Use
+    graph: GraphPlan
+    bound: Bound
+    lane: Lane | None
+    """where it calls the guard; None past it"""
+    account: int
+    about: tuple[int, ...]
+    """(graph, copy, core, path, level, weight, account): columns of its rows"""
+    free: list[int] = field(default_factory=list)
+    """records that are not in use"""
 
 
 @dataclass(slots=True)
 class Hold:
     """A guard slot that outlives one graphExecute: across a gap, or for a whole request."""
 
-    lane: Lane | None = None
-    """where it is held; None before the first grant and after the release"""
-    use: Use | None = None
-    """whose first guarded call took it: its account is charged for all"""
+    call: Call | None = None
+    """the first guarded call, which took it and whose account is charged for all; None when it is not held"""
     cost_ns: int = 0
     rows: list[int] = field(default_factory=list)
     """positions of the rows whose release it is"""
+
+
+Job = Any
+"""The record of one graphExecute."""

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 
 from simpy.events import Event
 
 from htpsim.errors import CapacityError
 from htpsim.results.columns import DONE, NEVER, REFUSED, RUNNING, STAGE_DECODE, STAGE_PREFILL, STAGE_VIT
 from htpsim.sched.policy import NO_DEADLINE
-from htpsim.sim.clock import ARRIVAL, GAP, Clock, Instant, host_rank
+from htpsim.sim.clock import ARRIVAL, GAP, Clock, Instant, host_place
 from htpsim.sim.draws import Draws
 from htpsim.sim.loader import Loader
 from htpsim.sim.requests import Backlog, Pace, RequestState, Source
 from htpsim.sim.runtime import NO_TOKEN, Place, Runtime
-from htpsim.sim.uses import Hold, Use
+from htpsim.sim.uses import Call, Hold, Use
 from htpsim.spec import Instance
-from htpsim.spec.plan import ClientPlan, GraphPlan
+from htpsim.spec.plan import ClientPlan
 
 Thread = Generator[Event, None, None]
 
@@ -35,7 +35,7 @@ class VlmThread:
         self.requests: list[RequestState] = []
         self.backlog = Backlog(client.spec.queue_limit, client.spec.drop)
         self.idle: Instant | None = None
-        self.gap_rank = host_rank(client.number, GAP, 0)
+        self.gap_place = host_place(client.number, GAP, 0)
         self.uses: list[Use] = []
         """what was loaded"""
         self.vit: Use | None = None
@@ -60,7 +60,7 @@ class VlmThread:
         self.backlog.add(request, taken_up=self.idle is not None)
         if self.idle is not None:
             idle, self.idle = self.idle, None
-            self.env.schedule(idle, host_rank(self.client.number, ARRIVAL, number))
+            self.env.happen(idle, 0, host_place(self.client.number, ARRIVAL, number))
 
     def _new_request(self, number: int) -> RequestState:
         """Draw the shape of request `number`."""
@@ -81,7 +81,7 @@ class VlmThread:
             self.uses = yield from self.loader.obtain_all(self.client)
         except CapacityError as error:
             self.failure = str(error)
-        self.env.schedule(self.ready, host_rank(self.client.number, GAP, 0))
+        self.env.happen(self.ready, 0, host_place(self.client.number, GAP, 0))
         if self.failure:
             return
         by_plan = {id(use.plan): use for use in self.uses}
@@ -92,7 +92,7 @@ class VlmThread:
             yield from self._serve(request)
 
     def _gap(self, delay_ns: int) -> Instant:
-        return self.env.pause(delay_ns, self.gap_rank)
+        return self.env.pause(delay_ns, self.gap_place)
 
     def _next_request(self) -> Generator[Event, None, RequestState]:
         """Wait for the next request: think in a closed loop, else until one is queued."""
@@ -101,7 +101,7 @@ class VlmThread:
             self.pace.step(self.env.now)
             think_ns = self.draws.value("think", number, self.spec.arrivals.think)
             first_ns = self.spec.arrivals.offset_ns if number == 0 else 0
-            yield self.env.pause(first_ns + think_ns, host_rank(self.client.number, ARRIVAL, number))
+            yield self.env.pause(first_ns + think_ns, host_place(self.client.number, ARRIVAL, number))
             return self._new_request(number)
         if not self.backlog.queue:
             self.idle = Instant(self.env)
@@ -140,53 +140,45 @@ class VlmThread:
 
     def _vit(self, request: RequestState, use: Use, hold: Hold | None) -> Thread:
         """Encode every image."""
-        graphs = use.plan.graphs
-        width = graphs[-1].draw + 1
-        uniforms = self.draws.service("vit", request.number, request.images, graphs)
+        times = iter(self.draws.service("vit", request.number, request.images, use.plan.graphs))
         for image in range(request.images):
-            place = (request.number, STAGE_VIT, image, NO_TOKEN)
-            yield from self._step(use, graphs, place, uniforms[image * width : (image + 1) * width], hold)
+            yield from self._step(use.graphs, (request.number, STAGE_VIT, image, NO_TOKEN), times, hold)
         request.vit_done_ns = self.env.now
 
     def _prefill(self, request: RequestState, use: Use, hold: Hold | None) -> Thread:
         """Take the prompt in chunks of AR tokens; the last yields the first token."""
-        model, graphs = use.plan.model, use.plan.prefill
-        width = graphs[-1].draw + 1
-        chunks = -(-request.prompt_tokens // model.ar)
-        uniforms = self.draws.service("prefill", request.number, chunks, graphs)
-        body = graphs[:-1] if model.lm_head_split else graphs
-        for chunk in range(chunks - 1):
-            place = (request.number, STAGE_PREFILL, chunk, NO_TOKEN)
-            yield from self._step(use, body, place, uniforms[chunk * width : (chunk + 1) * width], hold)
-        yield from self._step(
-            use, graphs, (request.number, STAGE_PREFILL, chunks - 1, 0), uniforms[(chunks - 1) * width :], hold
-        )
+        model = use.plan.model
+        last = -(-request.prompt_tokens // model.ar) - 1
+        times = iter(self.draws.service("prefill", request.number, last + 1, use.plan.prefill))
+        body = use.prefill[:-1] if model.lm_head_split else use.prefill
+        for chunk in range(last):
+            yield from self._step(body, (request.number, STAGE_PREFILL, chunk, NO_TOKEN), times, hold)
+            if model.lm_head_split:
+                next(times)  # what would have been the LM head's
+        yield from self._step(use.prefill, (request.number, STAGE_PREFILL, last, 0), times, hold)
 
     def _decode(self, request: RequestState, use: Use, hold: Hold | None) -> Thread:
         """Yield the other tokens, one step each."""
-        graphs, deadline_ns = use.plan.decode, self.spec.itl_deadline_ns
-        width = graphs[-1].draw + 1
-        uniforms = self.draws.service("decode", request.number, request.output_tokens - 1, graphs)
-        for step in range(request.output_tokens - 1):
-            if deadline_ns is not None:
-                self.deadline_ns = self.token_ns + deadline_ns
-            place = (request.number, STAGE_DECODE, step, step + 1)
-            yield from self._step(use, graphs, place, uniforms[step * width : (step + 1) * width], hold)
+        target_ns = self.spec.itl_deadline_ns
+        times = iter(self.draws.service("decode", request.number, request.output_tokens - 1, use.plan.decode))
+        for token in range(1, request.output_tokens):
+            if target_ns is not None:
+                self.deadline_ns = self.token_ns + target_ns
+            yield from self._step(use.decode, (request.number, STAGE_DECODE, token - 1, token), times, hold)
 
-    def _step(self, use: Use, graphs: list[GraphPlan], place: Place, uniforms: list[int], hold: Hold | None) -> Thread:
+    def _step(self, calls: list[Call], place: Place, times: Iterator[tuple[int, int]], hold: Hold | None) -> Thread:
         """Execute the graphs of one step in order, with the host's gaps; note the token it yields."""
         execute, gap_ns, deadline_ns = self.runtime.execute, self.spec.host_gap_graph_ns, self.deadline_ns
         request, stage, step, token = place
-        silent = (request, stage, step, NO_TOKEN)
-        for graph in graphs[:-1]:
-            yield execute(use, graph, silent, uniforms[graph.draw], hold, deadline_ns)
+        silent = place if token == NO_TOKEN else (request, stage, step, NO_TOKEN)
+        for call in calls[:-1]:
+            yield execute(call, silent, next(times), hold, deadline_ns)
             if gap_ns:
                 yield self._gap(gap_ns)
-        last = graphs[-1]
         across_gap = None
         if token != NO_TOKEN and self.spec.host_gap_step_ns and self.runtime.gap_inside and hold is None:
             across_gap = Hold()
-        yield execute(use, last, place, uniforms[last.draw], hold or across_gap, deadline_ns)
+        yield execute(calls[-1], place, next(times), hold or across_gap, deadline_ns)
         if token == NO_TOKEN:
             return
         self._note_token(self.requests[request], token)

@@ -23,7 +23,8 @@ from htpsim.units import NS_PER_S
 NO_ACCOUNT = -1
 NO_HANDLE = ""
 WRAPPER_THROWS = "the ViT-on-Genie wrapper throws at creation: this runtime has no raw embedding API (as in 2.46)"
-T = TypeVar("T", int, "npt.NDArray[np.int64]")
+Table = npt.NDArray[np.int64]
+T = TypeVar("T", int, Table)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -37,9 +38,9 @@ class GraphPlan:
     """position of its context in the model"""
     draw: int
     """which draw of a step it uses: segments of one cut graph share it, so a cut moves no other draw"""
-    solo_ns: list[int]
+    solo_ns: Table
     """quantile table of its time alone"""
-    demand: list[int]
+    demand: Table
     """DRAM bytes a second at full rate, for each entry of solo_ns"""
     qnn: bool
     vtcm_bytes: int
@@ -66,6 +67,11 @@ class ModelPlan:
     graphs: list[GraphPlan] = field(default_factory=list)
     prefill: list[GraphPlan] = field(default_factory=list)
     decode: list[GraphPlan] = field(default_factory=list)
+
+    @property
+    def all_graphs(self) -> list[GraphPlan]:
+        """Every graph of the model, in the order graphs, prefill, decode."""
+        return self.graphs + self.prefill + self.decode
 
 
 @dataclass(slots=True, kw_only=True)
@@ -129,24 +135,23 @@ def width_of(model: Model, device: Device) -> int:
     return device.cores if device.topology == "gang" and model.role != "other" else 1
 
 
-def solo_and_demand(graph: Graph, parts: int, part: int, width: int, device: Device) -> tuple[list[int], list[int]]:
+def solo_and_demand(graph: Graph, parts: int, part: int, width: int, device: Device) -> tuple[Table, Table]:
     """Return the tables of time alone and DRAM demand of segment `part` of `parts` of a graph on `width` cores.
 
     A graph cannot run faster than its cores can fetch its bytes; the last segment takes what division leaves.
     """
-    solo: npt.NDArray[np.int64] = table(graph.service)
+    solo: Table = table(graph.service)
     if width > 1:
         solo = np.maximum(1, np.rint(solo / (width * device.gang_efficiency)).astype(np.int64))
     solo = _part(solo, parts, part)
     work = _part(graph.dram_bytes, parts, part) * NS_PER_S
     if not work:
-        return solo.tolist(), [0] * len(solo)
+        return solo, np.zeros_like(solo)
     if work >= LARGEST:
-        solo = solo.astype(object)  # Python's integers do not overflow
+        solo = solo.astype(object)  # Python's integers do not overflow; what is too large is refused
     if device.core_dram_bandwidth:
         solo = np.maximum(solo, -(-work // (device.core_dram_bandwidth * width)))
-    demand = -(-work // np.maximum(1, solo))
-    return solo.tolist(), demand.tolist()
+    return solo, -(-work // np.maximum(1, solo))
 
 
 def _part(whole: T, parts: int, part: int) -> T:
@@ -164,7 +169,7 @@ class _Planner:
         self.accounts: list[AccountPlan] = []
         self.notes: list[str] = []
         self.handles: dict[tuple[int, str], int] = {}
-        self.tables: dict[str, tuple[list[int], list[int]]] = {}
+        self.tables: dict[str, tuple[Table, Table]] = {}
 
     def open_accounts(self) -> None:
         """Open the guard accounts, in the order of the clients: that order decides ties."""

@@ -41,7 +41,7 @@ def test_who_holds_what_is_told() -> None:
         Scenario(guard=Guard(slots=1), device=PLAIN, run=Run(duration_ns=500), clients=LOOPS), check=True
     )
     lost = simulation.runtime.guards[0]
-    lost.release = lambda *given: None  # type: ignore[method-assign]
+    lost.lanes[0].release = lambda *given: None  # type: ignore[method-assign]
 
     with pytest.raises(InvariantError, match="nothing is left to happen") as caught:
         simulation.run()
