@@ -94,7 +94,7 @@ class Bench:
 
     def start(self) -> None:
         for i, c in enumerate(self.clients):
-            for n, at in enumerate(c.arrivals_ns or [c.offset_ns] * c.outstanding):
+            for n, at in enumerate([c.offset_ns] * c.outstanding if c.arrivals_ns is None else c.arrivals_ns):
                 heappush(self.agenda, (at, CALL, i, n))
         heappush(self.agenda, (0, TIMER, 0, 0))
 

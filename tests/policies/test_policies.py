@@ -7,10 +7,7 @@ from itertools import groupby
 import pytest
 
 from htpsim.sched import POLICIES, policies
-from htpsim.sim import simulate
-from htpsim.spec import Arrivals, Context, Graph, Guard, Instance, Model, Run, Scenario, constant
 from tests.policies.harness import Client, Trace, drive
-from tests.policies.test_faults import loops
 
 
 def order(trace: Trace) -> str:
@@ -176,52 +173,6 @@ def test_idle_over_budget_leaves_the_core_idle() -> None:
 
     assert busy_share(idle) == pytest.approx(0.5, abs=0.1)
     assert busy_share(busy) == 1.0
-
-
-# --- through the engine -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("policy", ["sfq", "stride", "drr", "eevdf", "quota", "lottery"])
-def test_device_time_follows_weight_in_the_engine(policy: str) -> None:
-    """Two backlogged clients of weight 3 and 1, calls of 1 and 2 ms, path genie, one slot."""
-    scenario = loops(policy, weights=(3, 1), duration_ns=1_200_000_000)
-    params = (("compensate", 1),) if policy == "lottery" else ()
-    log = simulate(
-        Scenario(guard=Guard(policy=policy, params=params, slots=1), run=scenario.run, clients=scenario.clients)
-    )
-
-    run_ns = [0, 0]
-    for row in log.executes:
-        run_ns[row[1]] += row[25]
-
-    assert run_ns[0] / run_ns[1] == pytest.approx(3.0, rel=0.15 if policy == "lottery" else 0.05)
-
-
-def test_edf_knows_the_deadlines_of_tokens() -> None:
-    """Four dialogs decode on one core: the tightest ITL is served whenever it calls, the next tightest in between."""
-    step = Graph(name="step", context="c", service=constant(4_000_000))
-    llm = Model(name="llm", role="llm", contexts=(Context(name="c"),), prefill=(step,), decode=(step,))
-    instances = tuple(
-        Instance(
-            name=name,
-            llm=llm,
-            arrivals=Arrivals(kind="closed", think=constant(0)),
-            text_tokens=constant(10),
-            output_tokens=constant(200),
-            ttft_deadline_ns=itl_ns,
-            itl_deadline_ns=itl_ns,
-            host_gap_step_ns=1_000_000,
-        )
-        for name, itl_ns in (("slack", 300_000_000), ("tight", 5_000_000), ("none", None), ("medium", 50_000_000))
-    )
-    scenario = Scenario(guard=Guard(policy="edf", slots=1), run=Run(duration_ns=1_000_000_000), instances=instances)
-
-    tokens = {r[0]: r[11] for r in simulate(scenario, check=True).requests if r[1] == 0}
-
-    assert tokens[1] >= 120
-    assert tokens[3] >= 110
-    assert 3 <= tokens[0] <= 6
-    assert tokens[2] <= 1
 
 
 # --- the list -----------------------------------------------------------------------------------------------------

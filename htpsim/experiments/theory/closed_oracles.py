@@ -79,7 +79,8 @@ def _interactive_law(log: RunLog, customers: int, think: float) -> Finding:
         mine = np.flatnonzero((who == k) & done)
         pauses = (called[mine] - np.concatenate([[0], returned[mine][:-1]])) / MEAN_NS
         thinking += float(pauses.sum())
-        longest = max(longest, log.end_ns / MEAN_NS - float(returned[mine][-1]) / MEAN_NS)
+        last_ns = int(returned[mine][-1]) if len(mine) else 0
+        longest = max(longest, (log.end_ns - last_ns) / MEAN_NS)
     n = len(responses)
     return Finding(
         name=f"interactive law on the path, {customers} threads, think {think:g}: response",

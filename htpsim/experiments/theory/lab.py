@@ -83,7 +83,7 @@ class Lab:
     @property
     def relative(self) -> float:
         """The planned half width over the mean: coarse when quick, a tenth otherwise."""
-        return 0.25 if self.quick else 0.1
+        return 0.35 if self.quick else 0.1
 
     def averages(self, groups: Sequence[Group], rho: float, make: Make) -> list[Finding]:
         """Simulate a station of utilisation `rho` for long enough and return a finding for every group."""
