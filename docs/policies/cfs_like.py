@@ -19,7 +19,7 @@ class CfsLike:
     params: ClassVar[dict[str, tuple[int, str]]] = {
         "sleeper_credit_ns": (3_000_000, "device time at weight 1 by which one that slept goes before the others"),
     }
-    limits: ClassVar[dict[str, tuple[int, int]]] = {"sleeper_credit_ns": (0, 1 << 40)}
+    limits: ClassVar[dict[str, tuple[int, int]]] = {"sleeper_credit_ns": (0, 3_600 * 10**9)}
     lane_fields: ClassVar[tuple[str, ...]] = ("least_run",)
     account_fields: ClassVar[tuple[str, ...]] = ("run", "left_ns")
 

@@ -25,8 +25,8 @@ class Mlfq:
     }
     limits: ClassVar[dict[str, tuple[int, int]]] = {
         "levels": (1, 16),
-        "allotment_ns": (1, 1 << 40),
-        "boost_ns": (1, 1 << 42),
+        "allotment_ns": (1, 3_600 * 10**9),
+        "boost_ns": (1, 3_600 * 10**9),
     }
     lane_fields: ClassVar[tuple[str, ...]] = ()
     account_fields: ClassVar[tuple[str, ...]] = ("level", "used_ns")

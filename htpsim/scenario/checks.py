@@ -98,14 +98,20 @@ def _guard(scenario: Scenario) -> Iterator[Problem]:
     if guard.default_weight < 1:
         yield ("guard", "default_weight"), f"got {guard.default_weight}, expected at least 1"
     try:
-        known = policy_class(guard.policy).params
+        policy = policy_class(guard.policy)
     except ScenarioError as error:
         yield from ((("guard", "policy"), text.removeprefix("guard.policy: ")) for text in error.problems)
         return
-    for name, _ in guard.params:
-        if name not in known:
-            key, keys = name.removesuffix("_ns"), [other.removesuffix("_ns") for other in known]
+    limits: dict[str, tuple[int, int]] = getattr(policy, "limits", {})
+    for name, value in guard.params:
+        key, unit = name.removesuffix("_ns"), "ns" if name.endswith("_ns") else ""
+        least, greatest = limits.get(name, (value, value))
+        if name not in policy.params:
+            keys = [other.removesuffix("_ns") for other in policy.params]
             yield ("guard", "params", key), f"{unknown_key(key, keys)} (policy {guard.policy})"
+        elif not least <= value <= greatest:
+            wanted = f"{write(least, unit)} to {write(greatest, unit)}"
+            yield ("guard", "params", key), f"got {write(value, unit)}, expected {wanted} (policy {guard.policy})"
 
 
 def _request_scope(scenario: Scenario) -> Iterator[Problem]:

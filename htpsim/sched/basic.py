@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from htpsim.sched.policy import Records
+from htpsim.sched.policy import HOUR_NS, Records
 
 
 class Fifo:
@@ -66,7 +66,7 @@ class Priority(Fifo):
     params: ClassVar[dict[str, tuple[int, str]]] = {
         "ageing_ns": (0, "waiting that makes up for one rank; 0: strict, the lowest may starve"),
     }
-    limits: ClassVar[dict[str, tuple[int, int]]] = {"ageing_ns": (0, 1 << 42)}
+    limits: ClassVar[dict[str, tuple[int, int]]] = {"ageing_ns": (0, HOUR_NS)}
 
     @staticmethod
     def pick(lane: Any, accounts: Records, now_ns: int) -> int:

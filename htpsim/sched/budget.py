@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from htpsim.sched.basic import Fifo
-from htpsim.sched.policy import Records
+from htpsim.sched.policy import HOUR_NS, Records
 
 DEVICE_TIME, CALLS = range(2)
 FORGIVEN, REPAID, LENT = range(3)
@@ -39,7 +39,7 @@ class Quota(Fifo):
     }
     limits: ClassVar[dict[str, tuple[int, int]]] = {
         "unit": (DEVICE_TIME, CALLS),
-        "period_ns": (1, 1 << 42),
+        "period_ns": (1, HOUR_NS),
         "calls": (1, 1 << 32),
         "carry_over_periods": (0, 1 << 16),
         "borrow": (FORGIVEN, LENT),

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from htpsim.sched.basic import Fifo
-from htpsim.sched.policy import VIRTUAL_SCALE, Records
+from htpsim.sched.policy import HOUR_NS, VIRTUAL_SCALE, Records
 
 
 class Sfq(Fifo):
@@ -116,7 +116,7 @@ class Drr(Fifo):
     params: ClassVar[dict[str, tuple[int, str]]] = {
         "quantum_ns": (1_000_000, "device time a turn adds, for each unit of weight"),
     }
-    limits: ClassVar[dict[str, tuple[int, int]]] = {"quantum_ns": (1, 1 << 42)}
+    limits: ClassVar[dict[str, tuple[int, int]]] = {"quantum_ns": (1, HOUR_NS)}
     lane_fields: ClassVar[tuple[str, ...]] = ("next_turn",)
     account_fields: ClassVar[tuple[str, ...]] = ("deficit_ns", "in_turn")
 
@@ -161,7 +161,7 @@ class Eevdf(Fifo):
     params: ClassVar[dict[str, tuple[int, str]]] = {
         "slice_ns": (1_000_000, "least device time an account asks for at once; larger: fewer turns, later deadlines"),
     }
-    limits: ClassVar[dict[str, tuple[int, int]]] = {"slice_ns": (1, 1 << 42)}
+    limits: ClassVar[dict[str, tuple[int, int]]] = {"slice_ns": (1, HOUR_NS)}
     lane_fields: ClassVar[tuple[str, ...]] = ("virtual_time",)
     account_fields: ClassVar[tuple[str, ...]] = ("run_tag", "longest_ns", "left_ns")
 

@@ -41,20 +41,22 @@ def open_account(accounts: Records, i: int, weight: int, priority: int) -> None:
     accounts[i].tail = NOBODY
 
 
-def call(lane: Any, accounts: Records, calls: Records, i: int, j: int, now_ns: int, wake: Wake) -> None:
-    """Queue call `j` on account `i`."""
-    calls[j].next_call = NOBODY
-    calls[j].call_ns = now_ns
-    if accounts[i].head == NOBODY:
-        accounts[i].head = j
-        accounts[i].waiting = 1
-        accounts[i].called_ns = now_ns
-        accounts[i].deadline_ns = calls[j].deadline_ns
+def call(lane: Any, accounts: Records, calls: Records, i: int, j: int, now_ns: int, wake: Wake) -> bool:
+    """Queue call `j` on account `i`; tell whether a grant is possible now."""
+    made, account = calls[j], accounts[i]
+    made.next_call = NOBODY
+    made.call_ns = now_ns
+    if account.head == NOBODY:
+        account.head = j
+        account.waiting = 1
+        account.called_ns = now_ns
+        account.deadline_ns = made.deadline_ns
         lane.waiting += 1
         wake(lane, accounts, i, now_ns)
     else:
-        calls[accounts[i].tail].next_call = j
-    accounts[i].tail = j
+        calls[account.tail].next_call = j
+    account.tail = j
+    return bool(lane.waiting > 0 and lane.holders < lane.slots)
 
 
 def can_grant(lane: Any) -> bool:
@@ -69,28 +71,30 @@ def grant(lane: Any, accounts: Records, calls: Records, now_ns: int, pick: Pick,
         return NOBODY
     if i < 0 or i >= lane.accounts or accounts[i].waiting == 0:
         return NOT_WAITING
-    j: int = accounts[i].head
+    account = accounts[i]
+    j: int = account.head
     follower = calls[j].next_call
-    accounts[i].head = follower
-    accounts[i].held += 1
+    account.head = follower
+    account.held += 1
     lane.holders += 1
     if follower == NOBODY:
-        accounts[i].tail = NOBODY
-        accounts[i].waiting = 0
+        account.tail = NOBODY
+        account.waiting = 0
         lane.waiting -= 1
     else:
-        accounts[i].called_ns = calls[follower].call_ns
-        accounts[i].deadline_ns = calls[follower].deadline_ns
+        account.called_ns = calls[follower].call_ns
+        account.deadline_ns = calls[follower].deadline_ns
         wake(lane, accounts, i, now_ns)
     return j
 
 
-def release(lane: Any, accounts: Records, i: int, cost_ns: int, now_ns: int, charge: Charge) -> None:
-    """Give back a slot of account `i` and charge it `cost_ns`."""
+def release(lane: Any, accounts: Records, i: int, cost_ns: int, now_ns: int, charge: Charge) -> bool:
+    """Give back a slot of account `i` and charge it `cost_ns`; tell whether a grant is possible now."""
     lane.holders -= 1
     accounts[i].held -= 1
     accounts[i].charged_ns += cost_ns
     charge(lane, accounts, i, cost_ns, now_ns)
+    return bool(lane.waiting > 0 and lane.holders < lane.slots)
 
 
 def validate(lane: Any, accounts: Sequence[Any], calls: Records, policy: str) -> None:

@@ -39,6 +39,9 @@ thread wants it done (set by the engine before the call; NO_DEADLINE if it does 
 NO_DEADLINE = 1 << 62
 """Later than any deadline."""
 
+HOUR_NS = 3_600 * 10**9
+"""The most a parameter that is a time may be."""
+
 VIRTUAL_SCALE = 16
 """Virtual times are integers scaled by 2^16."""
 

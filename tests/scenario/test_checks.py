@@ -94,6 +94,12 @@ BROKEN = {
     "guard.default_weight: got 0, expected at least 1": scenario(guard=Guard(default_weight=0)),
     "guard.params.perio: got an unknown key, expected a key of this table; did you mean 'period'? "
     "(policy quota)": scenario(guard=Guard(policy="quota", params=(("perio_ns", 5),))),
+    "guard.params.period: got 0, expected 1ns to 1h (policy quota)": scenario(
+        guard=Guard(policy="quota", params=(("period_ns", 0),))
+    ),
+    "guard.params.borrow: got 3, expected 0 to 2 (policy quota)": scenario(
+        guard=Guard(policy="quota", params=(("borrow", 3),))
+    ),
     "guard.params.x: got an unknown key, expected none (policy fifo)": scenario(
         guard=Guard(policy="fifo", params=(("x", 5),))
     ),
