@@ -1,7 +1,7 @@
 """DRAM bandwidth: running graphs share it max-min fairly, in integers.
 
 Each running graph has a demand d (bytes a second at full rate). Filled in order of (demand, number), each gets
-min(d, left // remaining), first within its core's cap, then within the device's; its rate is the share over d,
+min(d, left // remaining), first within its core's cap, then within the device's; its rate will be the share over d,
 scaled by 2^20. With less demand than bandwidth every rate is full, so the model then changes nothing.
 
 Filling core by core and then the device is the max-min fair share of both limits together, because the limits are
@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from htpsim.device.records import FULL_RATE, NOBODY, RUNNING, WORK_SCALE, Records
+from htpsim.device.records import NOBODY, RUNNING, Records
 
 
-def share_bandwidth(dev: Any, jobs: Records, holders: Records) -> int:
-    """Leave in ``cap`` of every running graph with a demand what it may draw; return how many those are."""
+def share_bandwidth(dev: Any, jobs: Records, holders: Records) -> None:
+    """Leave in ``cap`` of every running graph with a demand what it may draw."""
     drawing = 0
     wanted = 0
     for k in range(dev.holders):
@@ -37,7 +37,6 @@ def share_bandwidth(dev: Any, jobs: Records, holders: Records) -> int:
                 wanted += job.cap
     if dev.bandwidth and wanted > dev.bandwidth:
         fill_device(dev, jobs, holders, drawing)
-    return drawing
 
 
 def fill_device(dev: Any, jobs: Records, holders: Records, drawing: int) -> None:
@@ -90,10 +89,3 @@ def cap_within_core(dev: Any, jobs: Records, holders: Records, core: int) -> Non
         job.seen = 1
         left -= -(-job.cap // job.width)
         drawing -= 1
-
-
-def rate_of(share: int, demand: int) -> int:
-    """Return the rate at which a graph with `demand` progresses on `share`, from 1 to 2^20."""
-    if share >= demand:
-        return FULL_RATE
-    return max(1, (share << WORK_SCALE) // demand)

@@ -32,7 +32,7 @@ from __future__ import annotations
 from typing import Any
 
 from htpsim.device.admission import admit, first_waiting, holds_core, is_admitted, next_to_start
-from htpsim.device.bandwidth import rate_of, share_bandwidth
+from htpsim.device.bandwidth import share_bandwidth
 from htpsim.device.records import (
     ACQUIRING,
     DONE,
@@ -45,6 +45,7 @@ from htpsim.device.records import (
     RESTORING,
     RUNNING,
     WAITING,
+    WORK_SCALE,
     Records,
 )
 
@@ -114,9 +115,7 @@ def become_client(dev: Any, cores: Records, jobs: Records, clients: Records, j: 
     clients[dev.clients] = j
     dev.clients += 1
     if not job.qnn:
-        for c in range(dev.cores):
-            if job.cores >> c & 1:
-                cores[c].others += 1
+        count_other(dev, cores, job, 1)
     core = cores[job.core]
     if core.held and not core.others and not dev.gangs and job.level <= jobs[core.holder].level:
         return  # only one can run there, and it is not this one
@@ -131,42 +130,64 @@ def cease_client(dev: Any, cores: Records, jobs: Records, clients: Records, j: i
     clients[job.client_at] = last
     jobs[last].client_at = job.client_at
     if not job.qnn:
-        for c in range(dev.cores):
-            if job.cores >> c & 1:
-                cores[c].others -= 1
+        count_other(dev, cores, job, -1)
 
 
-def take_core(dev: Any, core: Any, job: Any, j: int, now_ns: int) -> int:
-    """Take what job `j` needs of one core; return how long the core takes to power up, in ns."""
+def count_other(dev: Any, cores: Records, job: Any, change: int) -> None:
+    """Count a client that is not a QNN graph in or out."""
+    for c in range(dev.cores):
+        if job.cores >> c & 1:
+            cores[c].others += change
+
+
+def take_cores(dev: Any, cores: Records, job: Any, j: int, now_ns: int) -> int:
+    """Take what job `j` needs of its cores, neighbours from its first on; return how long they take to power up."""
     power_up_ns: int = 0
-    if core.held == 0 and (core.cold or now_ns - core.idle_since_ns > dev.idle_timeout_ns):
-        power_up_ns = dev.power_up_ns
-    core.cold = 0
-    core.holder = j
-    core.held += 1
-    core.held_pd = job.pd
-    core.held_qnn += job.qnn
-    core.held_vtcm_bytes += job.vtcm_bytes
-    core.held_hvx += job.hvx
-    core.held_hmx += job.hmx
+    c = job.core
+    left = job.width
+    while left:
+        core = cores[c]
+        if core.held == 0 and (core.cold or now_ns - core.idle_since_ns > dev.idle_timeout_ns):
+            power_up_ns = dev.power_up_ns
+        core.cold = 0
+        core.holder = j
+        core.held += 1
+        core.held_pd = job.pd
+        core.held_qnn += job.qnn
+        core.held_vtcm_bytes += job.vtcm_bytes
+        core.held_hvx += job.hvx
+        core.held_hmx += job.hmx
+        c = (c + 1) % dev.cores
+        left -= 1
     return power_up_ns
 
 
-def free_core(dev: Any, cores: Records, jobs: Records, holders: Records, c: int, job: Any, now_ns: int) -> None:
-    """Give back what `job`, no longer in the holder list, took of core `c`."""
-    core = cores[c]
-    core.held -= 1
-    core.held_qnn -= job.qnn
-    core.held_vtcm_bytes -= job.vtcm_bytes
-    core.held_hvx -= job.hvx
-    core.held_hmx -= job.hmx
-    if core.held == 0:
-        core.holder = NOBODY
-        core.idle_since_ns = now_ns
-        return
-    for k in range(dev.holders):
-        if jobs[holders[k]].cores >> c & 1:
-            core.holder = holders[k]
+def free_cores(dev: Any, cores: Records, jobs: Records, holders: Records, j: int, now_ns: int) -> None:
+    """Take a job off its cores; they must be looked at again."""
+    job = jobs[j]
+    dev.holders -= 1
+    last = holders[dev.holders]
+    holders[job.holder_at] = last
+    jobs[last].holder_at = job.holder_at
+    dev.stale |= job.cores
+    c = job.core
+    left = job.width
+    while left:
+        core = cores[c]
+        core.held -= 1
+        core.held_qnn -= job.qnn
+        core.held_vtcm_bytes -= job.vtcm_bytes
+        core.held_hvx -= job.hvx
+        core.held_hmx -= job.hmx
+        if core.held == 0:
+            core.holder = NOBODY
+            core.idle_since_ns = now_ns
+        else:
+            for k in range(dev.holders):
+                if jobs[holders[k]].cores >> c & 1:
+                    core.holder = holders[k]
+        c = (c + 1) % dev.cores
+        left -= 1
 
 
 def start(dev: Any, cores: Records, jobs: Records, holders: Records, j: int, now_ns: int) -> None:
@@ -177,13 +198,7 @@ def start(dev: Any, cores: Records, jobs: Records, holders: Records, j: int, now
     job.holder_at = dev.holders
     holders[dev.holders] = j
     dev.holders += 1
-    if job.width == 1:
-        prelude_ns = take_core(dev, cores[job.core], job, j, now_ns)
-    else:
-        prelude_ns = 0
-        for c in range(dev.cores):
-            if job.cores >> c & 1:
-                prelude_ns = max(prelude_ns, take_core(dev, cores[c], job, j, now_ns))
+    prelude_ns = take_cores(dev, cores, job, j, now_ns)
     if job.started_ns == NEVER:
         job.started_ns = now_ns
         job.state = ACQUIRING
@@ -223,7 +238,8 @@ def retime(dev: Any, job: Any, now_ns: int) -> None:
 
 def settle(job: Any, now_ns: int) -> None:
     """Count the work a running job has done up to now."""
-    job.left = max(0, job.left - job.rate * (now_ns - job.settled_ns))
+    left = job.left - job.rate * (now_ns - job.settled_ns)
+    job.left = left if left > 0 else 0
     job.settled_ns = now_ns
 
 
@@ -276,22 +292,6 @@ def wait_again(dev: Any, cores: Records, jobs: Records, holders: Records, j: int
     job.timer_ns = NEVER
     job.evictions += 1
     free_cores(dev, cores, jobs, holders, j, now_ns)
-
-
-def free_cores(dev: Any, cores: Records, jobs: Records, holders: Records, j: int, now_ns: int) -> None:
-    """Take a job off its cores; they must be looked at again."""
-    job = jobs[j]
-    dev.holders -= 1
-    last = holders[dev.holders]
-    holders[job.holder_at] = last
-    jobs[last].holder_at = job.holder_at
-    dev.stale |= job.cores
-    if job.width == 1:
-        free_core(dev, cores, jobs, holders, job.core, job, now_ns)
-        return
-    for c in range(dev.cores):
-        if job.cores >> c & 1:
-            free_core(dev, cores, jobs, holders, c, job, now_ns)
 
 
 def finish(
@@ -366,12 +366,15 @@ def look(
 def share_rates(dev: Any, jobs: Records, holders: Records, now_ns: int) -> None:
     """Share DRAM bandwidth out anew, and move the timers of those whose rate changed."""
     dev.rates_stale = 0
-    if share_bandwidth(dev, jobs, holders) == 0:
-        return
+    share_bandwidth(dev, jobs, holders)
     for k in range(dev.holders):
         job = jobs[holders[k]]
         if job.state == RUNNING and job.demand:
-            rate = rate_of(job.cap, job.demand)
+            rate = FULL_RATE
+            if job.cap < job.demand:
+                rate = (job.cap << WORK_SCALE) // job.demand
+                if rate == 0:
+                    rate = 1
             if rate != job.rate:
                 settle(job, now_ns)
                 job.rate = rate

@@ -63,8 +63,8 @@ class Clock(simpy.Environment):
     Three things that happen a million times need no event of SimPy's, because nobody else can wait for them. They stand
     beside its queue, and `step` takes whichever is next in the total order:
 
-    - what the device does next: at ``due_ns``, at ``due_place`` in that instant, by ``due``;
-    - ``returns``: graphExecutes that return in this very instant;
+    - what the device does next: at ``due_ns``, by ``due``, at ``due_place()`` in that instant;
+    - ``returns``: graphExecutes that return in this very instant, at their places;
     - ``wanted``: grants and dispatches of this instant, a bit each in the order in which they are made.
 
     ``_now`` is read directly where it is read often; the property costs a call.
@@ -75,14 +75,13 @@ class Clock(simpy.Environment):
     def __init__(self) -> None:
         super().__init__()
         self.due_ns = NO_TIME
-        self.due_place = 0
         self.due: Callable[[], None] = _nothing
+        self.due_place: Callable[[], int] = _nowhere
         self.returns: list[tuple[int, int]] = []
-        """places, and what ``give_back`` is to give back"""
+        """heap of places, and of what ``give_back`` is to give back"""
         self.give_back: Callable[[int], None] = _nobody
         self.wanted = 0
         self._actions: dict[int, Callable[[], None]] = {}
-        self._next_bit = 1
 
     @property
     def now(self) -> int:
@@ -91,57 +90,55 @@ class Clock(simpy.Environment):
 
     def bit(self, action: Callable[[], None]) -> int:
         """Return the bit of ``wanted`` that stands for an action; to be called in the order of their places."""
-        bit = self._next_bit
-        self._next_bit <<= 1
+        bit = 1 << len(self._actions)
         self._actions[bit] = action
         return bit
 
     def step(self) -> None:
-        """Do the next thing in the total order."""
-        now = self._now
-        if self.due_ns == now:
-            first = self.due_place
-        elif self.returns:
-            first = self.returns[0][0]
-        elif self.wanted:
-            first = _GRANTS
-        else:
-            self._advance()
-            return
+        """Do the next thing in the total order, and what follows in this instant until SimPy's queue has its turn."""
         queue: list[Any] = self._queue
-        if queue and queue[0][0] == now and queue[0][1] < first:
-            super().step()
-        elif self.due_ns == now:
-            self.due()
-        elif self.returns:
-            self.give_back(heappop(self.returns)[1])
-        else:
-            wanted = self.wanted
-            bit = wanted & -wanted
-            self.wanted = wanted ^ bit
-            self._actions[bit]()
-
-    def _advance(self) -> None:
-        """Go on with SimPy's queue, or to the next instant of the device."""
-        due_ns, queue = self.due_ns, self._queue
-        if due_ns == NO_TIME:
-            super().step()
-            return
-        if queue:
-            at_ns, first, _, _ = queue[0]
-            if at_ns < due_ns or (at_ns == due_ns and first < self.due_place):
+        if not self.wanted and not self.returns:
+            due_ns = self.due_ns
+            if due_ns == NO_TIME:
                 super().step()
                 return
-        self._now = due_ns
-        self.due()
+            if queue:
+                head = queue[0]
+                if head[0] < due_ns or (head[0] == due_ns and head[1] < self.due_place()):
+                    super().step()
+                    return
+            self._now = due_ns
+            self.due()
+        now = self._now
+        while True:
+            busy = queue and queue[0][0] == now
+            if self.due_ns == now:
+                if busy and queue[0][1] < self.due_place():
+                    break
+                self.due()
+            elif self.returns:
+                if busy and queue[0][1] < self.returns[0][0]:
+                    break
+                self.give_back(heappop(self.returns)[1])
+            elif self.wanted:
+                if busy and queue[0][1] < _GRANTS:
+                    break
+                wanted = self.wanted
+                bit = wanted & -wanted
+                self.wanted = wanted ^ bit
+                self._actions[bit]()
+            else:
+                return
+        super().step()
+
+    def is_alone(self) -> bool:
+        """Tell whether nothing else is pending in this instant but grants and dispatches."""
+        queue: list[Any] = self._queue
+        return self.due_ns != self._now and not self.returns and not (queue and queue[0][0] == self._now)
 
     def return_now(self, where: int, j: int) -> None:
-        """Give back `j` in this instant, at its place: at once if nothing else comes before it."""
-        queue: list[Any] = self._queue
-        if self.due_ns == self._now or self.returns or (queue and queue[0][0] == self._now and queue[0][1] < where):
-            heappush(self.returns, (where, j))
-        else:
-            self.give_back(j)
+        """Give back `j` in this instant, at its place."""
+        heappush(self.returns, (where, j))
 
     def peek(self) -> Any:
         """Return the time of the next thing to happen."""
@@ -174,6 +171,11 @@ class Clock(simpy.Environment):
 
 def _nothing() -> None:
     """Do nothing: there is no device yet."""
+
+
+def _nowhere() -> int:
+    """Return no place in particular."""
+    return 0
 
 
 def _nobody(j: int) -> None:

@@ -27,6 +27,7 @@ class Lane:
         self.guard = guard
         self.env = guard.env
         self.jobs = guard.jobs
+        self.wanted, self.check = guard.wanted, guard.check
         self.wake, self.charge = policy.wake, policy.charge
         self.record: Any = lane_type()
         self.accounts: list[Any] = [account_type() for _ in accounts]
@@ -43,19 +44,16 @@ class Lane:
 
     def call(self, account: int, j: int) -> None:
         """Let graphExecute `j` wait for a slot."""
-        rules.call(self.record, self.accounts, self.jobs, account, j, self.env._now, self.wake)
-        self.want_grant()
+        if rules.call(self.record, self.accounts, self.jobs, account, j, self.env._now, self.wake):
+            self.env.wanted |= self.wanted
+        if self.check:
+            self.validate()
 
     def release(self, account: int, cost_ns: int) -> None:
         """Give back a slot and charge its use."""
-        rules.release(self.record, self.accounts, account, cost_ns, self.env._now, self.charge)
-        self.want_grant()
-
-    def want_grant(self) -> None:
-        """Ask for a grant in this instant, if one is possible."""
-        if rules.can_grant(self.record):
-            self.env.wanted |= self.guard.wanted
-        if self.guard.check:
+        if rules.release(self.record, self.accounts, account, cost_ns, self.env._now, self.charge):
+            self.env.wanted |= self.wanted
+        if self.check:
             self.validate()
 
     def validate(self) -> None:
@@ -104,27 +102,23 @@ class GuardShell:
         following = self.policy.timer(lane.record, lane.accounts, self.env.now)
         if following >= 0:
             self._set_timer(number, lane, following)
-        lane.want_grant()
+        if rules.can_grant(lane.record):
+            self.env.wanted |= self.wanted
 
     def _grant(self) -> None:
         """Make one grant, and ask for the next if one more is possible."""
+        policy, now = self.policy, self.env._now
         for lane in self.lanes:
-            if rules.can_grant(lane.record):
-                j = self._choose(lane)
-                if j != rules.NOBODY:
-                    for other in self.lanes:
-                        if rules.can_grant(other.record):
-                            self.env.wanted |= self.wanted
-                    self.granted(j)
-                    return
-
-    def _choose(self, lane: Lane) -> int:
-        """Ask the policy, and check its answer: it may be a user's own."""
-        j = rules.grant(lane.record, lane.accounts, self.jobs, self.env._now, self.policy.pick, self.policy.wake)
-        if j == rules.NOT_WAITING:
-            raise InvariantError(f"policy {self.policy.name} chose an account with nobody waiting at {self.env.now} ns")
-        if j != rules.NOBODY:
-            lane.grants += 1
-        if self.check:
-            lane.validate()
-        return j
+            if not rules.can_grant(lane.record):
+                continue
+            j = rules.grant(lane.record, lane.accounts, self.jobs, now, policy.pick, policy.wake)
+            if self.check:
+                lane.validate()
+            if j >= 0:
+                lane.grants += 1
+                if any(rules.can_grant(other.record) for other in self.lanes):
+                    self.env.wanted |= self.wanted
+                self.granted(j)
+                return
+            if j == rules.NOT_WAITING:
+                raise InvariantError(f"policy {policy.name} chose an account with nobody waiting at {now} ns")

@@ -79,7 +79,7 @@ class Machine:
         self._bits = [env.bit(partial(self._dispatch, c)) for c in range(device.cores)]
         self._shift = self._bits[0].bit_length() - 1
         self._due = NOBODY
-        env.due = self._look
+        env.due, env.due_place = self._look, self._due_place
         for core in self.cores:
             core.cold = 1
             core.holder = NOBODY
@@ -101,40 +101,37 @@ class Machine:
         if self.check:
             self.validate()
 
+    def _due_place(self) -> int:
+        job = self.jobs[self._due]
+        return place(DEVICE, job.core, job.execute)
+
     def _look(self) -> None:
         """Move on the graphExecute that is due."""
-        env, dev, j = self.env, self.dev, self._due
-        job = self.jobs[j]
+        env, dev, jobs, holders, j = self.env, self.dev, self.jobs, self.holders, self._due
+        job = jobs[j]
         now = env._now
         state, since_ns = job.state, job.since_ns
-        rules.look(dev, self.cores, self.contexts, self.jobs, self.clients, self.holders, j, now)
+        rules.look(dev, self.cores, self.contexts, jobs, self.clients, holders, j, now)
         if job.evictions and now > since_ns and not job.yield_due:
             self.slices.append((job.execute, KINDS[state], since_ns, now))
-        self._follow_up()
+        env.wanted |= dev.stale << self._shift
+        self._due = due = rules.next_due(dev, jobs, holders)
+        env.due_ns = NO_TIME if due == NOBODY else jobs[due].timer_ns
+        if self.check:
+            self.validate()
         if job.state == DONE:
             self.finished(j)
 
     def _dispatch(self, core: int) -> None:
         """Bring a core's running set up to date."""
-        dev = self.dev
-        if dev.stale >> core & 1:
-            now = self.env._now
-            rules.dispatch(dev, self.cores, self.jobs, self.clients, self.holders, self.evicted, core, now)
-            if dev.evicted:
-                self._note_evicted(now)
-            self._follow_up()
-
-    def _follow_up(self) -> None:
-        """Tell the clock what is wanted in this instant, and when the device does something next."""
-        env, dev = self.env, self.dev
-        env.wanted |= dev.stale << self._shift
-        j = self._due = rules.next_due(dev, self.jobs, self.holders)
-        if j == NOBODY:
-            env.due_ns = NO_TIME
-        else:
-            job = self.jobs[j]
-            env.due_ns = job.timer_ns
-            env.due_place = place(DEVICE, job.core, job.execute)
+        env, dev, jobs, holders = self.env, self.dev, self.jobs, self.holders
+        if not dev.stale >> core & 1:
+            return
+        rules.dispatch(dev, self.cores, jobs, self.clients, holders, self.evicted, core, env._now)
+        if dev.evicted:
+            self._note_evicted(env._now)
+        self._due = due = rules.next_due(dev, jobs, holders)
+        env.due_ns = NO_TIME if due == NOBODY else jobs[due].timer_ns
         if self.check:
             self.validate()
 
