@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import sys
 import traceback
+from collections.abc import Sequence
 from typing import NoReturn
 
 import click
 
 from htpsim.cli.files import inspect, scenarios, schema
+from htpsim.cli.rules import policies, validate
 from htpsim.cli.simulations import compare, run
 from htpsim.errors import HtpsimError
 
@@ -28,14 +30,14 @@ def cli() -> None:
     """
 
 
-for command in (run, compare, scenarios, inspect, schema):
+for command in (run, compare, scenarios, inspect, schema, policies, validate):
     cli.add_command(command)
 
 
-def main() -> NoReturn:
-    """Run the command line and leave with its exit code."""
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line, by default that of this process, and leave with its exit code."""
     _forgive_characters()
-    sys.exit(_outcome())
+    sys.exit(_outcome(arguments))
 
 
 def _forgive_characters() -> None:
@@ -45,12 +47,12 @@ def _forgive_characters() -> None:
             stream.reconfigure(errors="replace")
 
 
-def _outcome() -> int:
+def _outcome(arguments: Sequence[str] | None) -> int:
     """Run the command and return its exit code, the message of an error printed."""
     try:
-        code = cli.main(standalone_mode=False)
+        code = cli.main(arguments, standalone_mode=False)
     except click.exceptions.Abort:
-        click.echo("htpsim: interrupted; nothing was written", err=True)
+        click.echo("htpsim: interrupted", err=True)
         return INTERRUPTED
     except click.ClickException as error:
         error.show()

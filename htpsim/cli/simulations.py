@@ -17,11 +17,11 @@ from htpsim.cli.terminal import note, progress, show, show_json, working
 @click.option("--variant", metavar="NAME", help="Variant of the file; without it, the file as it stands.")
 @click.option("--case", metavar="NAME", help="Case of the file.")
 @click.option("--option", "options", multiple=True, metavar="NAME.OPTION", help="Option of an assumption; repeatable.")
-@click.option("--replicate", type=click.IntRange(0), metavar="K", help="Run only repetition K, counted from 0.")
-@click.option("--check", is_flag=True, help="Validate every state machine after every action.")
+@click.option("--replication", type=click.IntRange(0), metavar="K", help="Run only repetition K, counted from 0.")
+@click.option("--check", is_flag=True, help="Check every rule while it runs; slow.")
 @shared
 def run(
-    scenario: str, variant: str | None, case: str | None, options: tuple[str, ...], replicate: int | None,
+    scenario: str, variant: str | None, case: str | None, options: tuple[str, ...], replication: int | None,
     check: bool, **given: Any,
 ) -> None:  # fmt: skip
     """Simulate one scenario.
@@ -30,20 +30,21 @@ def run(
     """
     asked = Given(**given)
     settings = asked.assignments()
-    if replicate is not None and asked.replications is not None:
-        raise click.UsageError("--replicate and --replications: got both, expected one of them")
+    if replication is not None and asked.replications is not None:
+        raise click.UsageError("--replication and --replications: got both, expected one of them")
     _refuse(asked.out)
     with working("loading"):
         from htpsim.experiments.single import run_one
-        from htpsim.report.directory import write_single
         from htpsim.report.pages import single_dict, single_page
     with progress("run") as told:
         single = run_one(
-            scenario, variant=variant, case=case, options=options, set_values=settings, replication=replicate,
+            scenario, variant=variant, case=case, options=options, set_values=settings, replication=replication,
             check=check, workers=asked.workers, progress=told,
         )  # fmt: skip
     if asked.out is not None:
         with working(f"writing {asked.out}"):
+            from htpsim.report.directory import write_single
+
             write_single(single, asked.out, sys.argv)
     if asked.as_json:
         show_json(single_dict(single))
@@ -84,7 +85,6 @@ def compare(
     _refuse(asked.out)
     with working("loading"):
         from htpsim.experiments.compare import compare as compare_variants
-        from htpsim.report.directory import write_comparison
         from htpsim.report.pages import comparison_dict, comparison_page
     with progress("run") as told:
         comparison = compare_variants(
@@ -93,6 +93,8 @@ def compare(
         )  # fmt: skip
     if asked.out is not None:
         with working(f"writing {asked.out}"):
+            from htpsim.report.directory import write_comparison
+
             write_comparison(comparison, asked.out, sys.argv)
     if asked.as_json:
         show_json(comparison_dict(comparison))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from htpsim.scenario.quantities import write
 from htpsim.spec import Scenario
-from htpsim.units import NS_PER_S
 
 _OWN_OPTIONS = ("run.seed", "run.duration")
 """Assignments that the command spells as options."""
@@ -41,7 +41,7 @@ def replay_command(
     Examples
     --------
     >>> replay_command(Scenario(), "my cars.toml", replication=2, variant="genie", set_values=["guard.slots=1"])
-    "htpsim run 'my cars.toml' --variant genie --set guard.slots=1 --seed 1 --for 60s --replicate 2"
+    "htpsim run 'my cars.toml' --variant genie --set guard.slots=1 --seed 1 --for 60s --replication 2"
     """
     words = ["htpsim", "run", file]
     words += ["--variant", variant] if variant is not None else []
@@ -51,11 +51,6 @@ def replay_command(
     for assignment in set_values:
         if assignment.partition("=")[0].strip() not in _OWN_OPTIONS:
             words += ["--set", assignment]
-    words += ["--seed", str(scenario.run.seed), "--for", _exact(scenario.run.duration_ns)]
-    words += ["--replicate", str(replication)]
+    words += ["--seed", str(scenario.run.seed), "--for", str(write(scenario.run.duration_ns, "ns"))]
+    words += ["--replication", str(replication)]
     return shlex.join(words + ["--check"] * check)
-
-
-def _exact(ns: int) -> str:
-    """Write a time so that reading it gives the same nanoseconds."""
-    return f"{ns}ns" if ns % NS_PER_S else f"{ns // NS_PER_S}s"

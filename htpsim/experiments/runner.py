@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from htpsim.errors import HtpsimError, IllegalTransition, InvariantError
+from htpsim.experiments.trace import trace_of
+from htpsim.invariants import check_trace
 from htpsim.results.log import RunLog
 from htpsim.results.run import RunResult
 from htpsim.results.summary import Summary
@@ -17,6 +24,9 @@ from htpsim.spec import Scenario
 
 Progress = Callable[[float, int, str], None]
 """Called with (runs done, a run under way counting as the part of it that is over; runs in all; what is being run)."""
+
+ORPHAN_CHECK_S: Final = 1.0
+"""How often [s] a worker process looks whether the one that started it still lives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +38,7 @@ class Task:
     replication: int
     keep_log: bool = False
     check: bool = False
+    """validate every state machine after every action, and then hold the trace to every rule"""
     replay: str = ""
     """command that runs this replication again; "" where the scenario came from no file"""
 
@@ -52,6 +63,8 @@ def run_task(task: Task, progress: Callable[[float], None] | None = None) -> Out
     """
     try:
         log = simulate(task.scenario, task.replication, check=task.check, progress=progress)
+        if task.check:
+            check_trace(trace_of(log, task.replay)).require()
         return Outcome(task.key, task.replication, RunResult(log).summary(), log if task.keep_log else None)
     except (InvariantError, IllegalTransition) as error:
         raise type(error)(_with_replay(str(error), task)) from error
@@ -70,7 +83,7 @@ def _failure(error: Exception) -> str:
 def _with_replay(text: str, task: Task) -> str:
     run = task.scenario.run
     again = task.replay or f"simulate(scenario, replication={task.replication}) with seed {run.seed}"
-    return f"{text}\nrun it again with: {again}"
+    return text if again in text else f"{text}\nrun it again with: {again}"
 
 
 def run_tasks(tasks: Sequence[Task], workers: int | None = None, progress: Progress | None = None) -> list[Outcome]:
@@ -120,14 +133,41 @@ def _on_processes(tasks: Sequence[Task], workers: int) -> Iterator[Outcome]:
     """Yield outcomes in the order of the tasks, as they come."""
     from concurrent.futures.process import BrokenProcessPool
 
-    from joblib import Parallel, delayed
+    from joblib import Parallel, delayed, parallel_config
 
     # One thread a worker in the numeric libraries: the processes are the parallelism.
-    parallel = Parallel(n_jobs=workers, return_as="generator", inner_max_num_threads=1, backend="loky")
+    with parallel_config("loky", inner_max_num_threads=1, initializer=_end_with, initargs=(os.getpid(),)):
+        parallel = Parallel(n_jobs=workers, return_as="generator")
     try:
-        yield from parallel(delayed(run_task)(task) for task in tasks)
+        with _deaf_to_interrupts():
+            outcomes = parallel(delayed(run_task)(task) for task in tasks)
+        yield from outcomes
     except BrokenProcessPool as error:
         raise HtpsimError(
             f"a worker process was killed, most likely for want of memory; got {workers} workers, "
             "expected as many as memory allows: try --workers 1, or a shorter duration"
         ) from error
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Start processes that no interrupt reaches: this one hears the next, ends them, and says so once."""
+    if threading.current_thread() is not threading.main_thread():  # only the main one may set what a signal does
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _end_with(parent: int) -> None:
+    """Let this worker process end when its parent is gone: else one that was killed leaves it hanging for good."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(ORPHAN_CHECK_S)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

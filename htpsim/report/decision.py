@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
@@ -99,6 +100,7 @@ MEANINGS: Final = (
     "tokens/s: tokens emitted in the window / length of the window",
     "off its share: largest distance of a client's share of device time from its water-filled share",
 )
+_FIGURES: Final = re.compile(r"\b\d[\d.,]*\b")
 _NOT_SET: Final = ("no deadline set", "no samples")
 
 
@@ -141,8 +143,11 @@ def decision_table(variants: Variants, *, title: str = "Decision", width: int = 
 
 
 def _common(runs: Sequence[Summary]) -> list[str]:
-    """Return the notes of a variant's runs, each once."""
-    return list(dict.fromkeys(note for run in runs for note in run.notes))
+    """Return the notes of a variant's runs; of those that differ in their figures alone, the first."""
+    found: dict[str, str] = {}
+    for note in (note for run in runs for note in run.notes):
+        found.setdefault(_FIGURES.sub("#", note), note)
+    return list(found.values())
 
 
 def _either(counts: set[int]) -> str:
