@@ -6,7 +6,7 @@ refused with :class:`htpsim.errors.FormatError`, naming file and line.
 
 from htpsim.formats.configured import DeviceFacts, ModelFacts, device_facts, model_facts
 from htpsim.formats.form import Format, Match
-from htpsim.formats.registry import FORMATS, read, recognise, recognise_source, service_time_ns
+from htpsim.formats.registry import FORMATS, read, recognise, recognise_source, samples_ns, service_time_ns
 from htpsim.formats.source import Source, from_text, load
 from htpsim.formats.values import Fact, Report, ServiceTime, Value
 
@@ -28,5 +28,6 @@ __all__ = [
     "read",
     "recognise",
     "recognise_source",
+    "samples_ns",
     "service_time_ns",
 ]

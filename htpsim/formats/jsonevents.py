@@ -22,7 +22,8 @@ from htpsim.formats.tree import DEPTH_MAX, Node, below
 
 _DIGITS_MAX: Final = 300
 # What may stand at the very end of a file that was cut: a string without its end, or a word or number.
-_CUT: Final = re.compile(r'(?:"(?:[^"\\\n]|\\.)*\\?|[\w.+-]*)\Z')
+# Possessive, so that a string of any length takes no memory.
+_CUT: Final = re.compile(r'(?:"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+\\?|[\w.+-]*+)\Z')
 
 
 @dataclass(frozen=True, slots=True)

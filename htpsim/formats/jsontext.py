@@ -17,7 +17,8 @@ from htpsim.formats.source import Source, shown
 from htpsim.formats.tree import DEPTH_MAX, Content, Node, below
 
 _SPACE: Final = re.compile(r"[ \t\n]*")
-_STRING: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
+# Possessive, so that a string of any length takes no memory.
+_STRING: Final = re.compile(r'"[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+"')
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?(?![\w.])")
 _WORD: Final = re.compile(r"[-+]?[A-Za-z_][\w.]*")
 _CONSTANTS: Final = {"true": True, "false": False, "null": None}

@@ -10,9 +10,10 @@ import csv
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from htpsim.errors import FormatError, unknown_name
+from htpsim.formats.skipped import Skipped
 from htpsim.formats.source import Source, shown
 from htpsim.formats.values import Value
 
@@ -46,8 +47,7 @@ _TIMESTAMP: Final = re.compile(r"\d{1,19}")
 _MISSING: Final = {"", "null", "unknown"}
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One row."""
 
     line: int
@@ -81,24 +81,27 @@ class Layout:
 
 @dataclass(slots=True)
 class RowReader:
-    """Reads the rows of one file; what is cut or skipped stands in `cut` and `notes` afterwards."""
+    """Reads the rows of one file; what is cut or skipped stands in its fields afterwards."""
 
     source: Source
     lenient: bool = False
     cut: Value[str] | None = None
     """The last line, where it ends in the middle."""
 
-    notes: list[str] = field(default_factory=list)
+    skipped: Skipped = field(default_factory=Skipped)
     layout: Layout = field(default_factory=Layout)
+    unterminated: int | None = None
+    """The line number of a last line without a line end, where the file may have been cut."""
+
+    _extra: tuple[str, ...] = ()
+    _messages: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         """Find the header, or the shape of the first row."""
         self.layout = _layout(self.source)
-
-    @property
-    def unterminated(self) -> int | None:
-        """The line number of a last line without a line end, where the file may have been cut."""
-        return len(self.source.lines) if self.source.lines[-1].strip() else None
+        self._extra = self.layout.columns[len(_known(self.layout.columns)) :]
+        if self.source.lines[-1].strip():
+            self.unterminated = len(self.source.lines)
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows in the order of the file.
@@ -115,47 +118,44 @@ class RowReader:
         >>> [(row.message, row.value.value, row.value.unit) for row in reader.rows()], reader.cut.value
         ([('INIT', 12, 'us')], 'INIT,7,CO')
         """
-        last = max((number for number, line in enumerate(self.source.lines, 1) if line.strip()), default=0)
         for number, line in enumerate(self.source.lines, start=1):
-            if number < self.layout.first_row or not line.strip():
+            if number < self.layout.first_row or not line or line.isspace():
                 continue
             try:
                 yield self._row(number, line)
             except FormatError as error:
-                if number == last and number == self.unterminated:
+                if number == self.unterminated:
                     self.cut = Value(line, "", number)
                 elif not self.lenient:
                     raise
                 else:
-                    self.notes.append(f"line {number} is skipped: {error}")
+                    self.skipped.add(number, error)
 
     def _row(self, number: int, line: str) -> Row:
-        columns = self.layout.columns
-        fields = _fields(self.source, number, line, columns)
-        if len(fields) < len(columns):
-            raise self.source.error(number, f"{len(fields)} fields: {shown(line)}", f"{len(columns)}")
-        held = dict(zip(columns, fields, strict=True))
-        message, digits, unit = held["Message"], held["Time"], held["Unit of Measurement"]
-        if not _MESSAGE.fullmatch(message):
-            raise self.source.error(number, f"message {shown(message)}", "words in capitals such as EXECUTE")
+        known = len(self.layout.columns) - len(self._extra)
+        fields = _fields(self.source, number, line, self.layout.columns)
+        if len(fields) < len(self.layout.columns):
+            raise self.source.error(number, f"{len(fields)} fields: {shown(line)}", f"{len(self.layout.columns)}")
+        message, digits, unit, timing_source, level, identifier = fields[known - 6 : known]
+        if message not in self._messages:
+            if not _MESSAGE.fullmatch(message):
+                raise self.source.error(number, f"message {shown(message)}", "words in capitals such as EXECUTE")
+            self._messages.add(message)
         if not _NUMBER.fullmatch(digits):
             raise self.source.error(number, f"time {shown(digits)}", "a number from 0, of at most 18 digits")
         if unit not in UNITS:
             raise FormatError(unknown_name(f"{self.source.name}:{number}: unit", unit, UNITS))
-        stamp = held.get("Msg Timestamp", "")
-        if stamp.lower() not in _MISSING and not _TIMESTAMP.fullmatch(stamp):
-            raise self.source.error(number, f"timestamp {shown(stamp)}", "a whole number")
-        identifier = held["Event Identifier"]
-        return Row(
-            line=number,
-            message=message,
-            value=Value(float(digits) if "." in digits else int(digits), UNITS[unit], number),
-            timing_source=held["Timing Source"],
-            level=held["Event Level"],
-            identifier=None if identifier.lower() in _MISSING else identifier,
-            timestamp=int(stamp) if stamp.lower() not in _MISSING else None,
-            extra=tuple(fields[len(_known(columns)) :]),
-        )
+        value = Value(float(digits) if "." in digits else int(digits), UNITS[unit], number)
+        timestamp = self._timestamp(number, fields[0]) if known == len(COLUMNS) else None
+        name = None if identifier.lower() in _MISSING else identifier
+        return Row(number, message, value, timing_source, level, name, timestamp, tuple(fields[known:]))
+
+    def _timestamp(self, number: int, text: str) -> int | None:
+        if _TIMESTAMP.fullmatch(text):
+            return int(text)
+        if text.lower() in _MISSING:
+            return None
+        raise self.source.error(number, f"timestamp {shown(text)}", "a whole number")
 
 
 def _layout(source: Source) -> Layout:

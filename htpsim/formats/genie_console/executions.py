@@ -132,7 +132,7 @@ class Pairing:
         self.now_ns = now_ns
         self.executions += 1
         if not self.open:
-            self.busy_ns += now_ns - self.busy_since_ns
+            self.busy_ns += max(0, now_ns - self.busy_since_ns)
         if now_ns == 0:
             self.unclocked += 1
         elif result.strip("0"):
@@ -186,7 +186,7 @@ class Pairing:
         if variant.split + 1 < self.splits[variant.tokens, variant.context_length]:
             return
         self.tokens += 1
-        if self.token_end_ns is not None:
+        if self.token_end_ns is not None and now_ns >= self.token_end_ns:
             step_ns = now_ns - self.token_end_ns
             self.recorder.add((STEP, str(variant.context_length)), step_ns, line)
             self.recorder.add((STEP, ALL), step_ns, line)

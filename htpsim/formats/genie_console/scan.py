@@ -21,6 +21,7 @@ from htpsim.formats.genie_console.data import Allocation, LogError
 from htpsim.formats.genie_console.executions import Pairing
 from htpsim.formats.genie_console.kpis import KpiReader
 from htpsim.formats.genie_console.memory import MemoryReader
+from htpsim.formats.skipped import Skipped
 from htpsim.formats.source import shown
 from htpsim.formats.stream import Lines
 from htpsim.formats.values import Value
@@ -290,17 +291,13 @@ def scan(file: Lines, scanner: Scanner, lenient: bool) -> tuple[str, ...]:
     FormatError
         Names the line.
     """
-    notes: list[str] = []
-    skipped = 0
+    skipped = Skipped()
     pending: tuple[int, FormatError] | None = None
-    number = 0
     for number, line in enumerate(file.lines, start=1):
         if pending is not None:
             if not lenient:
                 raise pending[1]
-            skipped += 1
-            if len(notes) < _KEPT_MAX // 100:
-                notes.append(f"line {pending[0]} is skipped: {pending[1]}")
+            skipped.add(*pending)
             pending = None
         if not line or line.isspace():
             continue
@@ -308,9 +305,5 @@ def scan(file: Lines, scanner: Scanner, lenient: bool) -> tuple[str, ...]:
             scanner.take(number, line)
         except FormatError as error:
             pending = (number, error)
-    if pending is not None:
-        notes.append(f"line {pending[0]} is cut off and not read")
-    if skipped > len(notes):
-        notes.append(f"{skipped} lines were skipped in all")
     scanner.kpis.close()
-    return tuple(notes)
+    return skipped.notes if pending is None else (*skipped.notes, f"line {pending[0]} is cut off and not read")

@@ -117,6 +117,13 @@ class CsvLog:
         """The names of all graphs, in the order of the file."""
         return tuple(dict.fromkeys(item.graph for item in self.executions))
 
+    def by_graph(self) -> dict[str, list[CsvExecution]]:
+        """Return all executions by graph, in the order of the file."""
+        found: dict[str, list[CsvExecution]] = {}
+        for item in self.executions:
+            found.setdefault(item.graph, []).append(item)
+        return found
+
     def of(self, graph: str, complete: bool = True) -> tuple[CsvExecution, ...]:
         """Return the executions of a graph; complete ones only, unless all are wanted."""
         return tuple(item for item in self.executions if item.graph == graph and (item.complete or not complete))

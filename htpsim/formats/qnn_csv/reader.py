@@ -198,7 +198,6 @@ def _cut_name(row: Row, source: Source, names: dict[str, str]) -> bool:
 def _parse(source: Source, lenient: bool) -> tuple[CsvLog, tuple[str, ...]]:
     reader = RowReader(source, lenient)
     collector = _Collector(source)
-    notes: list[str] = []
     for row in reader.rows():
         if row.line == reader.unterminated and _cut_name(row, source, collector.names):
             reader.cut = Value(source.lines[row.line - 1], "", row.line)
@@ -208,7 +207,7 @@ def _parse(source: Source, lenient: bool) -> tuple[CsvLog, tuple[str, ...]]:
         except FormatError as error:
             if not lenient:
                 raise
-            notes.append(f"line {row.line} is skipped: {error}")
+            reader.skipped.add(row.line, error)
     phases = (
         CsvPhase(item.message, item.line, item.timestamp, tuple(collector.found[item.message]))
         for item in collector.phases.values()
@@ -224,7 +223,7 @@ def _parse(source: Source, lenient: bool) -> tuple[CsvLog, tuple[str, ...]]:
         overall=tuple(collector.overall),
         cut=reader.cut,
     )
-    return log.settled(reader.unterminated), (*reader.notes, *notes)
+    return log.settled(reader.unterminated), reader.skipped.notes
 
 
 FORMAT: Final = Format(

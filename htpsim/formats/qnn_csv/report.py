@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from statistics import median
 
-from htpsim.formats.qnn_csv.log import NETRUN, CsvLog, CsvMeasurement, Number
+from htpsim.formats.qnn_csv.log import NETRUN, CsvExecution, CsvLog, CsvMeasurement, Number
 from htpsim.formats.values import Fact, row
 from htpsim.units import TIME_UNITS
 
 _LISTED_MAX = 40
+_VALUES_MAX = 1000
 _FIRST_SLOWER = 1.5
 _WAITING = ("Accelerator (execute) time", "Accelerator (execute excluding wait) time")
 
@@ -21,8 +22,8 @@ def facts(log: CsvLog) -> tuple[Fact, ...]:
     for phase in log.phases:
         rows += _all_values(phase.message, phase.measurements)
     rows += _all_values("EXECUTE", log.overall)
-    for graph in log.graphs:
-        rows += _of_graph(log, graph)
+    for graph, executions in log.by_graph().items():
+        rows += _of_graph(graph, executions)
     if not log.executions:
         rows.append(Fact("EXECUTE", NETRUN, None, note="no execution in the file"))
     return tuple(rows)
@@ -35,25 +36,26 @@ def _all_values(section: str, measurements: tuple[CsvMeasurement, ...]) -> list[
         counts[item.event] = counts.get(item.event, 0) + 1
     seen: dict[str, int] = {}
     rows = []
-    for item in measurements:
+    for item in measurements[:_VALUES_MAX]:
         seen[item.event] = seen.get(item.event, 0) + 1
         which = f"{seen[item.event]} of {counts[item.event]}" if counts[item.event] > 1 else ""
         rows.append(row(section, item.event, item.value, which))
+    if len(measurements) > _VALUES_MAX:
+        rows.append(Fact(section, "values not listed", len(measurements) - _VALUES_MAX, "count"))
     return rows
 
 
-def _of_graph(log: CsvLog, graph: str) -> list[Fact]:
+def _of_graph(graph: str, executions: list[CsvExecution]) -> list[Fact]:
     section = f"EXECUTE / {graph}" if graph else "EXECUTE"
-    whole = log.of(graph)
+    whole = [item for item in executions if item.complete]
     rows = [Fact(section, "executions", len(whole), "count", note="whole ones")]
     for name in dict.fromkeys(item.event for execution in whole for item in execution.measurements):
         values = [value for execution in whole for value in execution.events(name)]
         rows += _spread(section, name, values)
-    cut = [item for item in log.of(graph, complete=False) if not item.complete]
+    cut = [item for item in executions if not item.complete]
     for execution in cut:
         rows += [row(section, item.event, item.value, "of a cut execution") for item in execution.measurements]
-    shown = (whole or tuple(cut))[:1]
-    for execution in shown:
+    for execution in (whole or cut)[:1]:
         listed = execution.operations[:_LISTED_MAX]
         rows += [row(section, f"op {item.event}", item.value) for item in listed]
         if len(execution.operations) > len(listed):
@@ -91,24 +93,25 @@ def warnings(log: CsvLog) -> tuple[str, ...]:
         notes.append(
             "profiling was detailed, which itself slows execution (23 times in one public log): not for calibration"
         )
-    for graph in log.graphs:
-        notes += _first_run(log, graph)
-        notes += _waiting(log, graph)
+    for graph, executions in log.by_graph().items():
+        whole = [item for item in executions if item.complete]
+        notes += _first_run(graph, whole)
+        notes += _waiting(graph, whole)
     return tuple(notes)
 
 
-def _first_run(log: CsvLog, graph: str) -> list[str]:
-    times = [value.value for item in log.of(graph) if (value := item.event(NETRUN)) is not None]
+def _first_run(graph: str, whole: list[CsvExecution]) -> list[str]:
+    times = [value.value for item in whole if (value := item.event(NETRUN)) is not None]
     middle = median(times[1:]) if len(times) > 2 else 0
     if not middle or times[0] <= _FIRST_SLOWER * middle:
         return []
     return [f"the first execution of {graph} took {times[0]} us, the median of the others is {middle} us"]
 
 
-def _waiting(log: CsvLog, graph: str) -> list[str]:
+def _waiting(graph: str, executions: list[CsvExecution]) -> list[str]:
     """Point out where waiting, not running, makes the executions of a graph differ."""
     waits = []
-    for item in log.of(graph):
+    for item in executions:
         whole, busy = (item.event(name) for name in _WAITING)
         if whole is not None and busy is not None and whole.unit == busy.unit and whole.unit in TIME_UNITS:
             waits.append(whole.value - busy.value)

@@ -14,6 +14,7 @@ from typing import Final
 from htpsim.errors import FormatError
 from htpsim.formats.jsonevents import Event
 from htpsim.formats.qnn_trace.data import EXECUTE, TICKS_PER_S, Phase, RunExecution
+from htpsim.formats.skipped import SAID_MAX
 from htpsim.formats.values import Value
 
 _CORE: Final = re.compile(r"Core (\d{1,3})\b")
@@ -30,6 +31,7 @@ class RunTrace:
     """By process, thread and graph."""
 
     cores: dict[tuple[int, int], int] = field(default_factory=dict)
+    contradictions: int = 0
     notes: list[str] = field(default_factory=list)
 
     def take(self, event: Event) -> None:
@@ -78,7 +80,9 @@ class RunTrace:
         )
         if not self.lenient:
             raise FormatError(problem)
-        self.notes.append(problem)
+        self.contradictions += 1
+        if len(self.notes) < SAID_MAX:
+            self.notes.append(problem)
 
     def executions(self) -> tuple[tuple[RunExecution, ...], tuple[Phase, ...]]:
         """Return the executions in the order of time, and the phases outside any."""
