@@ -143,8 +143,8 @@ def davis(lab: Lab) -> list[Finding]:
     servers, rates, ways = 2, (0.4, 0.4) if lab.quick else (0.7, 0.7), _ways(2)
 
     def make(duration_ns: int, seed: int) -> Scenario:
-        first = dealt_out("c0", rates[0], EXPONENTIAL, duration_ns, seed, ways=ways, rank=1)
-        second = dealt_out("c1", rates[1], EXPONENTIAL, duration_ns, seed, ways=ways, rank=0)
+        first = dealt_out("c0", rates[0], EXPONENTIAL, duration_ns, seed, ways=ways, guard_priority=1)
+        second = dealt_out("c1", rates[1], EXPONENTIAL, duration_ns, seed, ways=ways, guard_priority=0)
         return station([*first, *second], duration_ns, seed, policy="priority", servers=servers)
 
     waits, rho = queues.davis_waits(servers, rates, 1.0), sum(rates) / servers

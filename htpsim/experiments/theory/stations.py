@@ -86,17 +86,20 @@ def station(
 
 
 def dealt_out(
-    name: str, rate: float, service: Distribution, until_ns: int, seed: int, *, ways: int = DEALT_OUT, rank: int = 0
+    name: str, rate: float, service: Distribution, until_ns: int, seed: int, *, ways: int = DEALT_OUT, **given: Any
 ) -> list[OtherClient]:
-    """Return `ways` clients that together bring one Poisson stream of `rate` a mean service, in turn."""
+    """Return `ways` clients that together bring one Poisson stream of `rate` a mean service, in turn.
+
+    `given` are other fields of ``OtherClient``.
+    """
     times_ns = poisson_times(rate, until_ns, stream_key(seed, 0, name, "arrival"))
     return [
         client(
             f"{name}.{k}",
             Arrivals(kind="replay", times_ns=tuple(times_ns[k::ways].tolist())),
             service,
-            guard_priority=rank,
             whole_core=False,
+            **given,
         )
         for k in range(ways)
     ]
