@@ -19,7 +19,16 @@ from htpsim.formats.source import Source
 from htpsim.formats.values import Report
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures" / "formats"
-PREFIXES = {"viewer": "qnn-viewer", "perf": "aihub-perf", "genie": "genie-config", "htp": "htp-backend-ext"}
+PREFIXES = {
+    "viewer": "qnn-viewer",
+    "perf": "aihub-perf",
+    "genie": "genie-config",
+    "htp": "htp-backend-ext",
+    "netrun": "qnn-csv",
+    "trace": "qnn-trace",
+    "profile": "genie-profile",
+    "console": "genie-console",
+}
 FILES = sorted(FIXTURES.iterdir())
 READABLE = [path for path in FILES if path.name != "htp_template.json"]
 
@@ -71,7 +80,7 @@ def test_no_reader_changes_what_another_returns() -> None:
 def test_each_reader_knows_only_itself() -> None:
     """No reader imports another one; what they share is text, JSON, YAML, values."""
     root = Path(formats.__file__).parent
-    readers = {"qnn_viewer", "aihub_perf", "genie_config", "htp_backend_ext"}
+    readers = {name.replace("-", "_") for name in formats.FORMATS}
     for reader in readers:
         folder = root / reader
         files = folder.glob("*.py") if folder.is_dir() else [root / f"{reader}.py"]

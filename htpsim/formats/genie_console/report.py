@@ -128,6 +128,8 @@ def _executions(run: ExecutionLog | None) -> list[Fact]:
 def _times(section: str, name: str, times: Times | None) -> list[Fact]:
     if times is None:
         return []
+    if times.n == 1:
+        return [Fact(section, name, _ms(times.first_ns), "ms", note="once")]
     figures = (("median", times.median_ns), ("mean", times.mean_ns), ("least", times.min_ns), ("most", times.max_ns))
     return [Fact(section, name, _ms(value), "ms", note=f"{which} of {times.n}") for which, value in figures]
 
