@@ -26,15 +26,16 @@ from htpsim.spec import (
     Scenario,
     constant,
 )
+from htpsim.spec.work import Path
 
 MS = 1_000_000
 WEIGHTS, IO = 400_000_000, 5_000_000
 
 
-def vit(service: Distribution, **changes: object) -> Model:
+def vit(service: Distribution, split: int = 1) -> Model:
     context = Context(name="vit", weights_bytes=WEIGHTS, io_bytes=IO)
     graph = Graph(name="vit", context="vit", service=service, dram_bytes=WEIGHTS)
-    return replace(Model(name="vit", role="vit", contexts=(context,), graphs=(graph,)), **changes)
+    return Model(name="vit", role="vit", contexts=(context,), graphs=(graph,), split=split)
 
 
 def llm(prefill: Distribution, decode: Distribution) -> Model:
@@ -48,7 +49,7 @@ def llm(prefill: Distribution, decode: Distribution) -> Model:
     )
 
 
-def back_to_back(registry: Registry, path: str = "qnn") -> RunResult:
+def back_to_back(registry: Registry, path: Path = "qnn") -> RunResult:
     """Run two instances that encode one image after another on two cores."""
     instances = tuple(
         Instance(name=name, vit=vit(constant(100 * MS)), vit_path=path, arrivals=Arrivals(think=constant(0)))
@@ -59,7 +60,7 @@ def back_to_back(registry: Registry, path: str = "qnn") -> RunResult:
 
 
 @pytest.mark.parametrize("path", ["qnn", "genie"])
-def test_one_copy_for_two_cores_saves_its_bytes_and_halves_the_throughput(path: str) -> None:
+def test_one_copy_for_two_cores_saves_its_bytes_and_halves_the_throughput(path: Path) -> None:
     copies = back_to_back(Registry(vit=False), path)
     shared = back_to_back(Registry(vit=True, vit_copies="per-process"), path)
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -113,7 +114,7 @@ def solo_times(scenario: Scenario, replication: int = 0) -> dict[tuple[str, int,
     ]
     + [pytest.param({"slots": 1}, id="one slot"), pytest.param({"scope": "request"}, id="whole requests")],
 )
-def test_changing_the_policy_changes_no_drawn_service_time(changes: dict[str, object]) -> None:
+def test_changing_the_policy_changes_no_drawn_service_time(changes: dict[str, Any]) -> None:
     scenario = scenarios()["genie"]
     as_configured = solo_times(scenario)
 
