@@ -6,7 +6,6 @@ order in which the engine's phases make them happen, as far as the log tells.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Final
 
@@ -105,6 +104,11 @@ class _Converter:
         for event in log.memory:
             if event.ledger == "pd" and event.delta_bytes > 0:
                 self.pds.setdefault(event.item, event.place)
+        self.demands: dict[int, dict[int, int]] = {}
+        self.slices: dict[int, list[tuple[int, int, int]]] = {}
+        """(begin, kind, end) of the stretches of each graphExecute that was evicted"""
+        for execute, kind, start_ns, end_ns in log.slices:
+            self.slices.setdefault(execute, []).append((start_ns, kind, end_ns))
         self.owners = dict(self.slots_shared())
         self.tokens = self.last_tokens()
 
@@ -160,8 +164,16 @@ class _Converter:
             hvx=graph.hvx,
             hmx=graph.hmx,
             solo_ns=row.solo_ns,
-            demand=demand_of(graph, row.solo_ns),
+            demand=self.demand(graph, row.solo_ns),
         )
+
+    def demand(self, graph: GraphPlan, solo_ns: int) -> int:
+        """Return the DRAM bytes a second that a graph asks for when it takes `solo_ns` alone."""
+        if not graph.demand[0]:
+            return 0
+        if graph.number not in self.demands:
+            self.demands[graph.number] = dict(zip(graph.solo_ns, graph.demand, strict=True))
+        return self.demands[graph.number][solo_ns]
 
     def domain(self, context: str, model: str, process: int) -> str:
         """Name the protection domain of a context: that on its first core, as the engines do."""
@@ -184,14 +196,11 @@ class _Converter:
 
     def events(self) -> list[Event]:
         """Return every event, in the order of the engine's instants."""
-        slices: dict[int, list[tuple[int, int, int]]] = {}
-        for execute, which, start_ns, end_ns in self.log.slices:
-            slices.setdefault(execute, []).append((start_ns, which, end_ns))
         placed: list[tuple[Place, Event]] = []
         returned: dict[tuple[int, int], tuple[int, int, int]] = {}
         for row in self.rows:
             thread = row.client, row.request if self.many_threads(row.client) else NOWHERE
-            history = list(self.history(row, slices.get(row.execute, [])))
+            history = list(self.history(row, self.slices.get(row.execute, [])))
             for place, kind in placed_in(row, history, returned.get(thread, (NOWHERE, 0, 0))):
                 placed.append((place, Event(place[0], kind, row.execute)))
                 if kind == "return":
@@ -240,10 +249,15 @@ class _Converter:
         ]
         for core in self.call(row).cores:
             there = [other for other in earlier if core in self.call(other).cores]
-            left = (self.log.end_ns if other.finished_ns == NEVER else other.finished_ns for other in there)
-            if max(left, default=NEVER) < max(0, row.started_ns - device.idle_timeout_ns):
+            if max(map(self.left_ns, there), default=NEVER) < max(0, row.started_ns - device.idle_timeout_ns):
                 return True
         return False
+
+    def left_ns(self, row: Execute) -> int:
+        """Return when a graphExecute last left its core; the end of the run for one that is there still."""
+        if row.finished_ns != NEVER:
+            return row.finished_ns
+        return max((end_ns for _, _, end_ns in self.slices.get(row.execute, [])), default=self.log.end_ns)
 
     def sliced(self, row: Execute, slices: list[tuple[int, int, int]]) -> Iterator[tuple[int, str]]:
         """Yield the events of one that was evicted, from its slices; one that the end of the run cut stays open.
@@ -285,28 +299,22 @@ def placed_in(
     `returned` is (time, turn, graphExecute) of what its thread got back last: a call at that instant follows it, before
     the return of any other thread. Where a phase comes again within an instant, a new turn of it has begun.
     """
-    at_ns, turn, phase, host = NOWHERE, 0, 0, (0, 0, 0)
-    first = STEPS_MAX if row.called_ns == returned[0] else 0
-    for step, (time_ns, kind) in enumerate(history, start=first):
+    at_ns, turn, phase, host, later = NOWHERE, 0, 0, (0, 0, 0), 0
+    for step, (time_ns, kind) in enumerate(history):
         now = _PHASES.get(kind, DEVICE)
         if kind in ("run", "submit") and time_ns == at_ns:
             now = phase
         elif kind == "call" and time_ns == returned[0]:
             # A call that a return has caused comes right after it, as a step of that graphExecute.
-            turn, host = returned[1], (row.client, 0, returned[2])
+            turn, host, later = returned[1], (row.client, 0, returned[2]), STEPS_MAX
         elif now == HOST:
-            host = row.client, int(kind == "call" or (kind == "release" and time_ns != at_ns)), row.execute
+            host, later = (row.client, int(kind == "call" or (kind == "release" and time_ns != at_ns)), row.execute), 0
         if time_ns != at_ns and kind != "call":
             turn = 0
         elif time_ns == at_ns:
             turn += now < phase
-        yield (time_ns, turn, now, *(host if now == HOST else (0, 0, row.execute)), step), kind
+        yield (time_ns, turn, now, *(host if now == HOST else (0, 0, row.execute)), step + later), kind
         at_ns, phase = time_ns, now
-
-
-def demand_of(graph: GraphPlan, solo_ns: int) -> int:
-    """Return the DRAM bytes a second that a graph asks for when it takes `solo_ns` alone; its tables ascend."""
-    return graph.demand[bisect_left(graph.solo_ns, solo_ns)]
 
 
 def graphs_of(client: ClientPlan) -> dict[int, GraphPlan]:
