@@ -11,7 +11,7 @@ from typing import NoReturn
 import click
 
 from htpsim.cli.files import inspect, scenarios, schema
-from htpsim.cli.rules import policies, validate
+from htpsim.cli.rules import check, explain_policy, policies, validate
 from htpsim.cli.simulations import compare, run
 from htpsim.errors import HtpsimError
 
@@ -30,7 +30,7 @@ def cli() -> None:
     """
 
 
-for command in (run, compare, scenarios, inspect, schema, policies, validate):
+for command in (run, compare, scenarios, inspect, schema, policies, check, explain_policy, validate):
     cli.add_command(command)
 
 

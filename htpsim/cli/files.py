@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from htpsim.cli.options import as_json as json_option
+from htpsim.cli.options import refuse_unfit_file
 from htpsim.cli.terminal import note, show, show_json, working
 from htpsim.errors import HtpsimError
 
@@ -61,6 +62,8 @@ def schema(output: Path | None) -> None:
     An editor completes and checks a scenario by it, once the scenario's first
     line names it:  #:schema ./scenario.schema.json
     """
+    if output is not None:
+        refuse_unfit_file(output)
     from htpsim.scenario import json_schema
 
     if output is None:

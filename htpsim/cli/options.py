@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from htpsim.errors import HtpsimError
 from htpsim.units import parse_time
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -78,6 +80,22 @@ def shared(command: Command) -> Command:
     )):  # fmt: skip
         command = option(command)
     return command
+
+
+def refuse_unfit_file(path: Path) -> None:
+    """Raise unless a file can be written there: asked before the work, not after.
+
+    Raises
+    ------
+    HtpsimError
+        When it is a folder, or its folder is missing or cannot be written to.
+    """
+    if path.is_dir():
+        raise HtpsimError(f"{path}: got a folder, expected the name of a file to write")
+    if not path.absolute().parent.is_dir():
+        raise HtpsimError(f"{path}: got a file in no folder that exists, expected one in {path.parent} after making it")
+    if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
+        raise HtpsimError(f"{path}: cannot be written to, expected a place of your own")
 
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")

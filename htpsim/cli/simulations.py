@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from htpsim.cli.options import Given, shared
+from htpsim.cli.options import Given, refuse_unfit_file, shared
 from htpsim.cli.terminal import note, progress, show, show_json, working
 
 
@@ -18,11 +18,17 @@ from htpsim.cli.terminal import note, progress, show, show_json, working
 @click.option("--case", metavar="NAME", help="Case of the file.")
 @click.option("--option", "options", multiple=True, metavar="NAME.OPTION", help="Option of an assumption; repeatable.")
 @click.option("--replication", type=click.IntRange(0), metavar="K", help="Run only repetition K, counted from 0.")
+@click.option(
+    "--trace",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write a trace: JSON lines for .jsonl, else Chrome trace JSON.",
+)
 @click.option("--check", is_flag=True, help="Check every rule while it runs; slow.")
 @shared
 def run(
     scenario: str, variant: str | None, case: str | None, options: tuple[str, ...], replication: int | None,
-    check: bool, **given: Any,
+    trace: Path | None, check: bool, **given: Any,
 ) -> None:  # fmt: skip
     """Simulate one scenario.
 
@@ -33,6 +39,8 @@ def run(
     if replication is not None and asked.replications is not None:
         raise click.UsageError("--replication and --replications: got both, expected one of them")
     _refuse(asked.out)
+    if trace is not None:
+        refuse_unfit_file(trace)
     with working("loading"):
         from htpsim.experiments.single import run_one
         from htpsim.report.pages import single_dict, single_page
@@ -46,11 +54,18 @@ def run(
             from htpsim.report.directory import write_single
 
             write_single(single, asked.out, sys.argv)
+    if trace is not None:
+        with working(f"writing {trace}"):
+            from htpsim.formats.trace import write_trace
+
+            write_trace(single.trace(), trace)
     if asked.as_json:
         show_json(single_dict(single))
     else:
         show(single_page(single))
     _tell_where(asked.out)
+    if trace is not None:
+        note(f"Written to {trace}: htpsim check {trace}, htpsim explain-policy {trace}, or a trace viewer.")
 
 
 @click.command()

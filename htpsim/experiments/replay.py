@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from htpsim.scenario.quantities import write
 from htpsim.spec import Scenario
 
-_OWN_OPTIONS = ("run.seed", "run.duration")
-"""Assignments that the command spells as options."""
+_OWN_OPTIONS = ("run.seed", "run.duration", "run.replications")
+"""Assignments that the command spells as options, or that do not matter to one replication."""
 
 
 def replay_command(

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from htpsim.errors import ScenarioError
 from htpsim.experiments.replay import replay_command
 from htpsim.experiments.runner import Progress, Task, run_tasks
+from htpsim.experiments.trace import trace_of
+from htpsim.invariants import Trace
 from htpsim.results.log import RunLog
 from htpsim.results.run import RunResult
 from htpsim.results.summary import Summary
@@ -34,11 +36,17 @@ class Single:
     variant: str | None = None
     case: str | None = None
     options: tuple[str, ...] = ()
+    replay: str = ""
+    """command that runs the first replication again; "" for a scenario made in Python"""
 
     @property
     def result(self) -> RunResult:
         """The first replication, for frames and plots."""
         return RunResult(self.log)
+
+    def trace(self) -> Trace:
+        """Return the trace of the first replication: what `check_trace` and `explain` look at."""
+        return trace_of(self.log, self.replay)
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return a row a figure: replication, metric, value, unit, n, why.
@@ -125,7 +133,8 @@ def run_one(  # noqa: PLR0913 - all but the first have a name and a default
     outcomes = run_tasks(tasks, workers, progress)
     log = outcomes[0].log
     assert log is not None
-    return Single(resolved, [outcome.summary for outcome in outcomes], log, file, variant, case, tuple(options))
+    summaries = [outcome.summary for outcome in outcomes]
+    return Single(resolved, summaries, log, file, variant, case, tuple(options), tasks[0].replay)
 
 
 def _specified(

@@ -122,9 +122,8 @@ def table(
 ) -> Table:
     """Return a table whose first `left` columns are names, the first not broken if `fixed`, and the others figures."""
     made = Table(
-        title=Text(title) if title else None,
+        title=Text(title, style="bold") if title else None,
         title_justify="left",
-        title_style="bold",
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
         pad_edge=False,

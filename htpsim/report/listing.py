@@ -28,14 +28,14 @@ def policies_page(cards: Sequence[PolicyCard]) -> RenderableType:
 
 def _told(card: PolicyCard) -> str:
     lines = [card.summary.replace("``", "")]
-    lines += [f"- {_setting(name, default)}: {text}" for name, (default, text) in card.params.items()]
+    lines += [f"- {setting(name, default)}: {text}" for name, (default, text) in card.params.items()]
     return "\n".join(lines)
 
 
-def _setting(name: str, default: int) -> str:
+def setting(name: str, default: int) -> str:
     """Write a parameter and its default the way a scenario file does.
 
-    >>> _setting("period_ns", 100_000_000), _setting("borrow", 1)
+    >>> setting("period_ns", 100_000_000), setting("borrow", 1)
     ('period = 100ms', 'borrow = 1')
     """
     return f"{name.removesuffix('_ns')} = {write(default, 'ns')}" if name.endswith("_ns") else f"{name} = {default}"

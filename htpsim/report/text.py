@@ -88,22 +88,17 @@ def _pattern(name: str, scenario: Scenario) -> str:
 
 def inspect_table(report: Report) -> RenderableType:
     """Return what a file says, section by section, with the line each value stands on."""
-    rows = []
+    rows: list[tuple[str, str, str]] = []
     section = ""
     for fact in report.facts:
+        if fact.section != section:
+            rows.append((fact.section, "", ""))
+            section = fact.section
         value = "not stated" if fact.value is None else _fact(fact.value)
         shown = f"{value} {fact.unit}".strip() if fact.value is not None else value
-        note = f"{fact.name} ({fact.note})" if fact.note else fact.name
-        rows.append(
-            (
-                fact.section if fact.section != section else "",
-                note,
-                shown,
-                NONE if fact.line is None else str(fact.line),
-            )
-        )
-        section = fact.section
-    made = table(f"{report.path}: {report.format}", ["section", "name", "value", "line"], rows, left=2)
+        name = f"  {fact.name} ({fact.note})" if fact.note else f"  {fact.name}"
+        rows.append((name, shown, NONE if fact.line is None else str(fact.line)))
+    made = table(f"{report.path}: {report.format}", ["section and name", "value", "line"], rows, fixed=False)
     return stack(made, *(Text(f"! {note}", style="yellow") for note in report.notes))
 
 

@@ -51,8 +51,8 @@ SHORT = ("--for", "100ms", "--replications", "1", *INLINE)
         pytest.param(["inspect", os.path.dirname(PAIR)], ["folder", "expected a file"], id="inspect a folder"),
         pytest.param(["inspect", PAIR], ["pair.toml", "no known format", "qnn-profile-viewer"], id="inspect any file"),
         pytest.param(["inspect", PAIR, "--format", "geni-config"], ["did you mean 'genie-config'"], id="format"),
-        pytest.param(["schema", "-o", "no/such/folder.json"], ["no/such/folder", "no such file"], id="output"),
-        pytest.param(["schema", "-o", os.path.dirname(PAIR)], ["is a directory"], id="folder as output"),
+        pytest.param(["schema", "-o", "no/such/folder.json"], ["no/such/folder.json", "no folder"], id="output"),
+        pytest.param(["schema", "-o", os.path.dirname(PAIR)], ["got a folder"], id="folder as output"),
     ],
 )  # fmt: skip
 def test_the_message_says_what_was_wrong(

@@ -258,10 +258,17 @@ def test_inspect_shows_line_and_unit_and_never_a_zero_for_what_is_missing() -> N
     )
     text = to_text(inspect_table(Report("qnn-viewer", "a.txt", facts, ("doubles nothing",))))
 
-    assert row(text, "execute") == ["NetRun", "1,803,480", "us", "43"]
-    assert "  Min (not in the log)      not stated     -\n" in text
-    assert row(text, "context")[1:] == ["false", "3"]
+    assert row(text, "  NetRun") == ["1,803,480", "us", "43"]
+    assert row(text, "  Min (not in the log)") == ["not", "stated", "-"]
+    assert row(text, "  weight_sharing_enabled") == ["false", "3"]
+    assert [line for line in text.splitlines() if line in ("execute", "context")] == ["execute", "context"]
     assert "! doubles nothing" in text
+
+
+def test_inspect_shows_values_also_under_a_section_whose_name_is_longer_than_a_line() -> None:
+    facts = (Fact("a " * 60, "inference time", 42, "us", 1),)
+
+    assert row(to_text(inspect_table(Report("aihub-perf", "a.yaml", facts))), "  inference time") == ["42", "us", "1"]
 
 
 def test_no_color_is_obeyed(monkeypatch: pytest.MonkeyPatch) -> None:
