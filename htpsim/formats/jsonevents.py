@@ -192,12 +192,19 @@ class Cursor:
             if self._cut("a key in quotes"):
                 return
             at = self._position
+            if self._listed and _CUT.match(self._text, at, self._end):
+                self.truncated = True
+                return
             key, self._position = self._parser.string(at)
             if key in seen:
                 self._parser.refuse(at, "each key once", f"a second key {shown(key)}")
             seen.add(key)
             self._position = self._parser.skip(self._position)
+            if self._cut(f"':' after {shown(key)}"):
+                return
             self._expect(":", f"':' after {shown(key)}")
+            if self._cut("a value"):
+                return
             before = self._position
             yield key
             if self._position == before:
@@ -212,7 +219,13 @@ class Cursor:
         self._position = self._parser.skip(self._position + 1)
 
     def node(self, where: str) -> Node:
-        """Read the value at hand with line numbers for each of its values."""
+        """Read the value at hand with line numbers for each of its values; null where the text ends within it."""
+        if self._listed:
+            start = self._position
+            self._decode()
+            if self.truncated:
+                return Node(None, self._line(start), where, self._source.name)
+            self._position = start
         node, position = self._parser.value(self._position, where, 1)
         self._position = self._parser.skip(position)
         return node

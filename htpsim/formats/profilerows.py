@@ -42,8 +42,8 @@ UNITS: Final = {
 _NEEDED: Final = COLUMNS[1:]
 _LINE_MAX: Final = 64 * 2**10
 _MESSAGE: Final = re.compile(r"[A-Z][A-Z0-9 _/-]{0,40}")
-_NUMBER: Final = re.compile(r"\d{1,18}(?:\.\d{1,9})?")
-_TIMESTAMP: Final = re.compile(r"\d{1,19}")
+_NUMBER: Final = re.compile(r"\d{1,18}(?:\.\d{1,9})?", re.ASCII)
+_TIMESTAMP: Final = re.compile(r"\d{1,19}", re.ASCII)
 _MISSING: Final = {"", "null", "unknown"}
 
 

@@ -14,7 +14,7 @@ WITHOUT_FIRST: Final = "(n-1)/t"
 
 _LAST_ALL: Final = (1, 17)
 _FIRST_WITHOUT: Final = (1, 19)
-_VERSION: Final = re.compile(r"(\d{1,4})\.(\d{1,4})\b")
+_VERSION: Final = re.compile(r"(\d{1,4})\.(\d{1,4})\b", re.ASCII)
 _NEAR: Final = 0.01
 """A service prints seconds with two decimals."""
 

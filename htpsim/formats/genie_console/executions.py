@@ -29,7 +29,7 @@ _PREFILLS_MAX: Final = 100_000
 _RESTART_NS: Final = NS_PER_S
 """A clock that jumps back further is that of another run."""
 
-_NAME: Final = re.compile(r".*?(?:^|_)ar(\d{1,6})_cl(\d{1,8})_(\d{1,3})_of_(\d{1,3})")
+_NAME: Final = re.compile(r".*?(?:^|_)ar(\d{1,6})_cl(\d{1,8})_(\d{1,3})_of_(\d{1,3})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

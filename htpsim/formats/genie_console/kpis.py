@@ -38,7 +38,7 @@ _FOLLOWS: Final = {"prompt_time": "prompt_rate", "generation_time": "generation_
 
 _START: Final = re.compile(r"(Init|Prompt|Token|Time|Num)\b[A-Za-z ]{2,30}:")
 _PART: Final = re.compile(
-    r"(?:(?P<label>[A-Za-z][A-Za-z ]{2,30}?) ?: ?)?(?P<number>\d{1,18}(?:\.\d{1,9})?) ?(?P<unit>\S*)"
+    r"(?:(?P<label>[A-Za-z][A-Za-z ]{2,30}?) ?: ?)?(?P<number>\d{1,18}(?:\.\d{1,9})?) ?(?P<unit>\S*)", re.ASCII
 )
 
 

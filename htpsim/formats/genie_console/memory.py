@@ -12,13 +12,17 @@ from htpsim.formats.values import Value
 _CONTEXTS_MAX: Final = 10_000
 _ESTIMATE: Final = re.compile(
     r"Context (\d{1,9}) graph (\S{1,200}) estimated PD size ~[\d.]{1,20}MB, including nonSharedWeight (\d{1,18}) B "
-    r"I/O (\d{1,18}) B runlist (\d{1,18}) B spillfill (\d{1,18}) B"
+    r"I/O (\d{1,18}) B runlist (\d{1,18}) B spillfill (\d{1,18}) B",
+    re.ASCII,
 )
-_USAGE: Final = re.compile(r"Graph memory usage summary, context id (\d{1,9}), graph name:.{1,400}? vtcm (\d{1,18}) ")
-_RESERVED: Final = re.compile(r"Setting context (\d{1,9}) reserved space to (\d{1,18})$")
+_USAGE: Final = re.compile(
+    r"Graph memory usage summary, context id (\d{1,9}), graph name:.{1,400}? vtcm (\d{1,18}) ", re.ASCII
+)
+_RESERVED: Final = re.compile(r"Setting context (\d{1,9}) reserved space to (\d{1,18})$", re.ASCII)
 _CHOSEN: Final = re.compile(
     r"PD (\d{1,9}) chosen for context (\d{1,9}), estimated future space on pd ~[\d.]{1,20} MB "
-    r"device priority is -?\d{1,9}, graph priority is (\d{1,9})"
+    r"device priority is -?\d{1,9}, graph priority is (\d{1,9})",
+    re.ASCII,
 )
 
 

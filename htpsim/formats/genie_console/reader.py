@@ -29,7 +29,7 @@ _SURE: Final = re.compile(
     r"|.{0,80}ms \[.{0,60}<I> QnnGraph_execute started\. graph = 0x"
     r"|\[KPIS\]:[ \t]*$"
     r"|(?:Prompt Processing Time|Token Generation Time|Token generation): \d+ us)",
-    re.MULTILINE,
+    re.MULTILINE | re.ASCII,
 )
 _WORDS: Final = ("enie", "create From", "Allocated total", "QnnGraph_exec", "[KPIS]:", "Processing Time", "Token ")
 """Without any of these there is no need to look at each line."""

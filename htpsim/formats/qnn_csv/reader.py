@@ -37,10 +37,10 @@ PREFERRED: Final = (
 """Which event is the service time of a graph, best first: the accelerator's own time where it is stated."""
 
 EXECUTE: Final = "EXECUTE"
-_GRAPH: Final = re.compile(r"Graph (?P<index>\d{1,6}): ?(?P<name>.*)")
+_GRAPH: Final = re.compile(r"Graph (?P<index>\d{1,6}): ?(?P<name>.*)", re.ASCII)
 _KNOWN_ENDS: Final = (" time", "(cycles)", " used", " occured", " occurred", " acquire", "null")
 _TOOL: Final = re.compile(r"\s*qnn-(?:net-run|profile-viewer) version\s*,")
-_NETRUN_ROW: Final = re.compile(r"(?:\d+,\s*)?[A-Z][A-Z -]*,\s*[\d.]+,\s*[A-Z/]+,\s*NETRUN\s*,")
+_NETRUN_ROW: Final = re.compile(r"(?:\d+,\s*)?[A-Z][A-Z -]*,\s*[\d.]+,\s*[A-Z/]+,\s*NETRUN\s*,", re.ASCII)
 _SPACED_HEADER: Final = re.compile(r"\s*(?:Msg Timestamp, )?Message, Time, Unit of Measurement, ")
 _HEADER: Final = re.compile(r"\s*(?:Msg Timestamp,)?Message,Time,Unit of Measurement,")
 _LOOKED_AT: Final = 400
@@ -162,6 +162,8 @@ class _Collector:
         by_tool = row.timing_source == "NETRUN"
         if row.message != EXECUTE:
             if row.message not in self.phases:
+                if not by_tool:
+                    raise self._headless(row, name)
                 self.phases[row.message] = CsvPhase(row.message, row.line, row.timestamp)
             event = NETRUN if by_tool and row.identifier is None else name
             self.found.setdefault(row.message, []).append(CsvMeasurement(event, row.value))
@@ -170,12 +172,15 @@ class _Collector:
         elif by_tool:
             self._open(row)
         elif not self.executions:
-            expected = "a row with timing source NETRUN first, which names the graph"
-            raise self.source.error(row.line, f"an event of no graph: {shown(name)}", expected)
+            raise self._headless(row, name)
         elif row.level == "SUB-EVENT":
             self.executions[-1].operations.append(CsvMeasurement(name.removesuffix(" (cycles)"), row.value))
         else:
             self.executions[-1].measurements.append(CsvMeasurement(name, row.value))
+
+    def _headless(self, row: Row, name: str) -> FormatError:
+        expected = "a row of the tool itself first, with timing source NETRUN"
+        return self.source.error(row.line, f"an event of no {row.message} that was opened: {shown(name)}", expected)
 
     def _open(self, row: Row) -> None:
         graph = _GRAPH.fullmatch(row.identifier or "")

@@ -17,7 +17,7 @@ from htpsim.formats.qnn_trace.data import EXECUTE, TICKS_PER_S, Phase, RunExecut
 from htpsim.formats.skipped import SAID_MAX
 from htpsim.formats.values import Value
 
-_CORE: Final = re.compile(r"Core (\d{1,3})\b")
+_CORE: Final = re.compile(r"Core (\d{1,3})\b", re.ASCII)
 _AGREES: Final = 1e-4
 """Stated times have six digits; a wrong clock is off by far more."""
 
