@@ -46,7 +46,8 @@ def short_answer(comparison: Comparison) -> RenderableType | None:
             title += f", {comparison.cases[case] or case}"
         parts.append(table(title, ["", *_NAMES.values()], rows))
     replications = min(len(runs) for variants in comparison.summaries.values() for runs in variants.values())
-    said = f"memory: device DRAM held at the end; {_SAME}: the very same figure in every replication"
+    said = "less is better, but for tokens/s; memory: device DRAM held at the end; "
+    said += f"{_SAME}: the very same figure in every replication"
     if replications > 1:
         said += (
             f"; {_UNCLEAR}: {replications} replications cannot tell it from none; ±: half of the 95 % interval of the "
@@ -119,19 +120,19 @@ def sign_tables(grid: SignGrid, titles: Mapping[str, str]) -> RenderableType:
     for metric in METRICS:
         rows = []
         for option in grid.options:
-            words = titles.get(option, "")
             cells = [
                 grid_cell(grid.differences[option, variant, metric], flips.get((option, variant, metric)))
                 for variant in grid.variants
             ]
-            rows.append([f"{words} ({option})" if words else option, *cells])
+            rows.append([titles.get(option, option), *cells])
         parts.append(
             table(f"{_NAMES[metric]}, difference from {grid.first}", ["if", *grid.variants], rows, fixed=False)
         )
     said = (
         f"{grid.replications} replication{'s' * (grid.replications != 1)} of {grid.duration_ns / NS_PER_S:g} s of the "
         f"first case, so a hint, not a proof; 0: below {100 * NOISE:g} %, or the replications disagree; !! a sign that "
-        "turns round, ! one that vanishes or comes about; see one whole with --option"
+        "turns round, ! one that vanishes or comes about. See one whole with --option, in the order above: "
+        + ", ".join(option for option in grid.options if option != UNCHANGED)
     )
     return stack(*parts, Text(said, style="dim"))
 

@@ -80,7 +80,8 @@ def test_compare_ends_with_the_answer_in_short(capsys: pytest.CaptureFixture[str
     assert outcome.code == 0
     assert at == sorted(at)
     assert min(at) >= 0
-    assert "two slots (slots.two)" in outcome.out
+    assert "two slots " in outcome.out
+    assert "with --option, in the order above: slots.two" in " ".join(outcome.out.split())
     last = outcome.out[at[-1] :].splitlines()
     assert [line.split()[0] for line in last[3:5]] == ["guarded", "shared"]
 

@@ -135,7 +135,7 @@ def test_the_grid_finds_what_turns_round_and_what_comes_about() -> None:
     assert "tokens/s of up: +12 % as configured, but when it turns: -7.5 %" in " ".join(text.split())
     assert "-7.5 % !!" in text
     assert "+28 % !" in text
-    assert "when it turns (turn.round)" in text
+    assert "with --option, in the order above: turn.round, leave.be" in " ".join(text.split())
     assert "2 replications of 100 s" in text
 
 
