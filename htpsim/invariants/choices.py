@@ -186,6 +186,7 @@ class QuotaReference(Reference):
         within = [account for account in heads if self.left[account] > 0]
         if within:
             return min(within, key=lambda account: (heads[account].called_ns, account))
-        if self.params["idle_over_budget"]:
+        lenders = (left for account, left in enumerate(self.left) if not self.line.active(account))
+        if self.params["idle_over_budget"] and not (self.params["borrow"] == 2 and max(lenders, default=0) > 0):
             return NOWHERE
         return max(heads, key=lambda account: (self.left[account], -account))

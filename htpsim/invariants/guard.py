@@ -3,29 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Final
 
 from htpsim.invariants.rule import Finding, Rule, no_guard, no_slots
-from htpsim.invariants.spans import History, Lane, Span, instants
+from htpsim.invariants.spans import History, Lane, Span
 from htpsim.invariants.trace import NOWHERE
-
-RELEASED, CALLED, GRANTED = range(3)
-"""Order within an instant: a thread that returns has called again before any grant is made."""
-
-
-def marks_of(spans: list[Span]) -> list[tuple[int, int, Span]]:
-    """Return what the guard saw of `spans`: (time, RELEASED or CALLED or GRANTED, span)."""
-    marks = []
-    for span in spans:
-        marks.append((span.called_ns, CALLED, span))
-        granted_ns, released_ns = span.slot_ns
-        if granted_ns != NOWHERE:
-            marks.append((granted_ns, GRANTED, span))
-        if released_ns != NOWHERE and released_ns > granted_ns:
-            marks.append((released_ns, RELEASED, span))
-        elif released_ns != NOWHERE:
-            marks.append((released_ns, GRANTED + 1, span))  # held for no time at all: back right after the grant
-    return marks
 
 
 def lane_name(lane: Lane) -> str:
@@ -41,15 +24,14 @@ def lane_name(lane: Lane) -> str:
 def too_many_holders(history: History) -> Iterator[Finding]:
     """Find grants beyond the slots."""
     slots = history.trace.guard.slots or 0
-    for lane, spans in history.lanes.items():
+    for lane, events in history.guard_events.items():
         holders: dict[int, Span] = {}
-        for at_ns, group in instants(marks_of(spans)):
-            for order, span in group:
-                if order == GRANTED:
-                    holders[span.execute] = span
-                elif order != CALLED:
-                    holders.pop(span.execute, None)
-                if order == GRANTED and len(holders) > slots and span.slot_ns[1] != at_ns:
+        for at_ns, kind, span in events:
+            if kind == "release":
+                holders.pop(span.execute, None)
+            elif kind == "grant":
+                holders[span.execute] = span
+                if len(holders) > slots:
                     others = ", ".join(str(number) for number in holders if number != span.execute)
                     message = (
                         f"{history.name(span)} was granted while {others} held: {len(holders)} holders of {slots} "
@@ -114,16 +96,16 @@ def _later(older: Span, younger: Span, slack_ns: int) -> bool:
 def idle_slots(history: History) -> Iterator[Finding]:
     """Find free slots while a call waits."""
     slots = history.trace.guard.slots or 0
-    for lane, spans in history.lanes.items():
+    for lane, events in history.guard_events.items():
         waiting: dict[int, Span] = {}
         holders: set[int] = set()
         victim: Span | None = None
         since_ns = NOWHERE
-        for at_ns, group in instants(marks_of(spans)):
-            for order, span in group:
-                if order == CALLED:
+        for at_ns, group in groupby(events, key=lambda event: event[0]):
+            for _, kind, span in group:
+                if kind == "call":
                     waiting[span.execute] = span
-                elif order == GRANTED:
+                elif kind == "grant":
                     waiting.pop(span.execute, None)
                     holders.add(span.execute)
                 else:

@@ -12,12 +12,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, groupby
 from typing import Final
 
-from htpsim.invariants.guard import CALLED, GRANTED, lane_name, marks_of
+from htpsim.invariants.guard import lane_name
 from htpsim.invariants.rule import Finding, Rule, no_slots
-from htpsim.invariants.spans import History, Lane, Span, instants
+from htpsim.invariants.spans import History, Lane
 
 BOUNDED: Final = {"drr": "quantum_ns", "sfq": ""}
 """Policies with such a bound, and the parameter that it grows by."""
@@ -38,18 +38,18 @@ class Backlog:
         return max((cost for _, _, cost in self.served), default=0)
 
 
-def backlogs(history: History, spans: list[Span]) -> dict[int, Backlog]:
+def backlogs(history: History, lane: Lane) -> dict[int, Backlog]:
     """Return the backlog of every account at one set of slots."""
     found: dict[int, Backlog] = {}
     inside: dict[int, int] = {}
     since: dict[int, int] = {}
-    for at_ns, group in instants(marks_of(spans)):
-        for order, span in group:
+    for at_ns, group in groupby(history.guard_events[lane], key=lambda event: event[0]):
+        for _, kind, span in group:
             account = history.account(span)
             backlog = found.setdefault(account, Backlog(span.call.weight or 1))
-            if order == CALLED:
+            if kind == "call":
                 inside[account] = inside.get(account, 0) + 1
-            elif order != GRANTED:
+            elif kind == "release":
                 inside[account] -= 1
                 backlog.served.append((span.granted_ns, at_ns, history.charge_ns(span)))
         for account, count in inside.items():
@@ -110,8 +110,8 @@ def unfair_shares(history: History) -> Iterator[Finding]:
     """Find pairs of accounts that drifted further apart than the bound while both were backlogged."""
     guard = history.trace.guard
     extra = dict(guard.params).get(BOUNDED[guard.policy], 0)
-    for lane, spans in history.lanes.items():
-        found = backlogs(history, spans)
+    for lane in history.guard_events:
+        found = backlogs(history, lane)
         for (i, one), (j, two) in combinations(sorted(found.items()), 2):
             steps, both = service(one, two), one.weight * two.weight
             bound = one.longest_ns * two.weight + two.longest_ns * one.weight + extra * both

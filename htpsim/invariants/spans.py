@@ -6,7 +6,6 @@ rule leaves it out, because nothing further can be concluded from it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
@@ -252,18 +251,3 @@ class History:
     def name(self, span: Span) -> str:
         """Name a graphExecute in a message."""
         return f"graphExecute {span.execute} ({span.call.graph or 'no graph'}, {span.call.thread})"
-
-
-def instants(marks: list[tuple[int, int, Span]]) -> Iterator[tuple[int, list[tuple[int, Span]]]]:
-    """Group (time, order, span) marks by time; within an instant they come in the given order.
-
-    >>> [(at, len(group)) for at, group in instants([(7, 0, Span(Call(execute=0, thread="a")))])]
-    [(7, 1)]
-    """
-    marks = sorted(marks, key=lambda mark: (mark[0], mark[1], mark[2].execute))
-    group: list[tuple[int, Span]] = []
-    for position, (at, order, span) in enumerate(marks):
-        group.append((order, span))
-        if position + 1 == len(marks) or marks[position + 1][0] != at:
-            yield at, group
-            group = []
