@@ -32,22 +32,28 @@ class Replay:
         """Go through the calls, grants and releases, and yield the grants that the reference does not make."""
         events = self.history.guard_events[self.lane]
         for at_ns, group in groupby(events, key=lambda event: event[0]):
-            self.pass_time(at_ns - 1)
-            granted: list[Span] = []
-            for _, kind, span in group:
-                if kind == "grant":
-                    granted.append(span)
-                    continue
-                yield from self.grant(granted, at_ns)
-                granted = []
-                if kind == "release":
-                    self.release(span, at_ns)
-                else:
-                    self.call(span, at_ns)
-            if granted:
-                self.pass_time(at_ns)  # what is due at an instant comes after its returns and calls
+            entries = [(kind, span) for _, kind, span in group]
+            found = list(self.instant(entries, at_ns))
+            # Where a slot was held for no time at all, what came first in the instant cannot be told.
+            if not any(span.slot_ns == (at_ns, at_ns) for _, span in entries):
+                yield from found
+
+    def instant(self, entries: list[tuple[str, Span]], at_ns: int) -> Iterator[Finding]:
+        """Go through one instant."""
+        self.pass_time(at_ns - 1)
+        granted: list[Span] = []
+        for kind, span in entries:
+            if kind == "grant":
+                granted.append(span)
+                continue
             yield from self.grant(granted, at_ns)
-            self.pass_time(at_ns)
+            granted = []
+            if kind == "release":
+                self.release(span, at_ns)
+            else:
+                self.call(span, at_ns)
+        self.pass_time(at_ns)  # what is due at an instant comes after its returns and calls
+        yield from self.grant(granted, at_ns)
 
     def pass_time(self, now_ns: int) -> None:
         """Let what is due up to an instant happen, with the sum of weights then in force."""

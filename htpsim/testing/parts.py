@@ -29,11 +29,11 @@ BYTE_A_NS: Final = 10**9
 VTCM: Final = 8
 
 
-def service_of(c: Chooser, most_ns: int = 20) -> Distribution:
+def service_of(c: Chooser, least_ns: int = 1, most_ns: int = 20) -> Distribution:
     """Return a service time: constant as often as not, because equal times make ties."""
     if c.of(True, True, False):
-        return constant(c.whole(1, most_ns))
-    return Distribution(kind="sample", sample=tuple(c.whole(1, most_ns) for _ in range(3)))
+        return constant(c.whole(least_ns, most_ns))
+    return Distribution(kind="sample", sample=tuple(c.whole(least_ns, most_ns) for _ in range(3)))
 
 
 def device_of(c: Chooser, cores: int | None = None) -> Device:
@@ -75,13 +75,15 @@ def contexts_of(c: Chooser) -> tuple[Context, ...]:
     )
 
 
-def graphs_of(c: Chooser, stem: str, contexts: tuple[Context, ...], *, qnn: bool = True) -> tuple[Graph, ...]:
+def graphs_of(
+    c: Chooser, stem: str, contexts: tuple[Context, ...], *, qnn: bool = True, least_ns: int = 1
+) -> tuple[Graph, ...]:
     """Return one or two graphs of these contexts."""
     return tuple(
         Graph(
             name=f"{stem}{n}",
             context=c.of(*contexts).name,
-            service=service_of(c),
+            service=service_of(c, least_ns),
             dram_bytes=c.of(0, 0, 5, 40),
             qnn=qnn,
             vtcm_bytes=VTCM if qnn and c.of(True, False) else c.whole(0, 4),
@@ -103,13 +105,13 @@ def _placed(c: Chooser, device: Device) -> dict[str, Any]:
 
 def vit_of(c: Chooser, device: Device, name: str = "vit") -> Model:
     """Return a ViT, cut into up to three graphs."""
-    contexts = contexts_of(c)
+    contexts, split = contexts_of(c), c.of(1, 1, 3)
     return Model(
         name=name,
         role="vit",
         contexts=contexts,
-        graphs=graphs_of(c, "v", contexts),
-        split=c.of(1, 1, 3),
+        graphs=graphs_of(c, "v", contexts, least_ns=9 if split > 1 else 1),  # no part of it may take no time at all
+        split=split,
         tokens_per_image=c.whole(0, 4),
         **_placed(c, device),
     )
