@@ -172,7 +172,7 @@ class _Converter:
         if not graph.demand[0]:
             return 0
         if graph.number not in self.demands:
-            self.demands[graph.number] = dict(zip(graph.solo_ns, graph.demand, strict=True))
+            self.demands[graph.number] = dict(zip(map(int, graph.solo_ns), map(int, graph.demand), strict=True))
         return self.demands[graph.number][solo_ns]
 
     def domain(self, context: str, model: str, process: int) -> str:

@@ -28,6 +28,8 @@ _KEYS: Final = re.compile(
 _SURE: Final = re.compile(r'"(?:backend_extensions|dsp_arch|soc_model|soc_id|core_id|weight_sharing_enabled)"\s*:')
 _TYPICAL_MIN: Final = 2
 """Files without any of the sure keys have at least so many of the others, such as ``devices`` with ``cores``."""
+_OTHERS: Final = ("dialog", "htpsim_trace")
+"""Keys of other formats in which a device is described too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,7 @@ def sniff(source: Source) -> Match:
     keys = {match[0] for match in _KEYS.finditer(source.text)}
     sure = _SURE.search(source.text) is not None
     if source.text.lstrip().startswith("{") and (sure or len(keys) >= _TYPICAL_MIN):
-        return Match.YES if '"dialog"' not in source.text else Match.TRACES
+        return Match.TRACES if any(f'"{other}"' in source.text for other in _OTHERS) else Match.YES
     return Match.TRACES if sure and len(keys) >= _TYPICAL_MIN else Match.NO
 
 

@@ -21,6 +21,7 @@ from htpsim.formats import (
     qnn_csv,
     qnn_trace,
     qnn_viewer,
+    trace,
 )
 from htpsim.formats.form import Format, Match, Streamed
 from htpsim.formats.source import Source, load, shown
@@ -36,6 +37,7 @@ _ALL: Final = (
     qnn_trace.FORMAT,
     genie_profile.FORMAT,
     genie_console.FORMAT,
+    trace.FORMAT,
 )
 
 FORMATS: Final[Mapping[str, Format]] = MappingProxyType({item.name: item for item in _ALL})

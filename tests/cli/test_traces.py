@@ -46,6 +46,8 @@ def test_a_sound_run_keeps_every_rule_in_both_forms(capsys: pytest.CaptureFixtur
     outcomes = [call(capsys, "check", str(path)) for path in (trace, viewer)]
     told = [json.loads(call(capsys, "check", str(path), "--json").out) for path in (trace, viewer)]
 
+    assert "htpsim-trace" in call(capsys, "inspect", str(trace)).out
+    assert "htpsim-trace" in call(capsys, "inspect", str(viewer)).out
     assert [outcome.code for outcome in outcomes] == [0, 0]
     assert "every rule that applies holds" in outcomes[0].out
     assert told[0] == told[1]
