@@ -84,50 +84,51 @@ def is_admitted(job: Any) -> bool:
     return bool(job.admitted & job.cores == job.cores)
 
 
-def can_take(dev: Any, cores: Records, job: Any) -> bool:
+def can_take(dev: Any, cores: Records, jobs: Records, holders: Records, job: Any) -> bool:
     """Tell whether every core it takes has room for it beside what is still held there."""
     for c in range(dev.cores):
         if job.cores >> c & 1 and cores[c].held:
-            held = cores[c]
-            if not fits_beside(
-                dev, job, held.held_pd, held.held_qnn, held.held_vtcm_bytes, held.held_hvx, held.held_hmx
-            ):
+            pd = qnn = vtcm_bytes = hvx = hmx = 0
+            for k in range(dev.holders):
+                held = jobs[holders[k]]
+                if held.cores >> c & 1:
+                    pd = held.pd
+                    qnn += held.qnn
+                    vtcm_bytes += held.vtcm_bytes
+                    hvx += held.hvx
+                    hmx += held.hmx
+            if not fits_beside(dev, job, pd, qnn, vtcm_bytes, hvx, hmx):
                 return False
     return True
 
 
-def next_to_start(dev: Any, cores: Records, jobs: Records, clients: Records, mask: int) -> int:
+def next_to_start(dev: Any, cores: Records, jobs: Records, clients: Records, holders: Records, mask: int) -> int:
     """Return the first (priority, arrival, number) admitted client of these cores that waits and fits, or NOBODY."""
     best = NOBODY
     for k in range(dev.clients):
         j = clients[k]
         if jobs[j].state == WAITING and jobs[j].cores & mask and is_admitted(jobs[j]):
             before = best == NOBODY or goes_before(jobs, j, best)
-            if before and can_take(dev, cores, jobs[j]):
+            if before and can_take(dev, cores, jobs, holders, jobs[j]):
                 best = j
     return best
 
 
 def first_waiting(dev: Any, jobs: Records, clients: Records, core: int) -> int:
-    """Return the first waiting client of a core in order of admission, or NOBODY; graphs of one core only.
-
-    Where a core can run but one client, its running set is the holder, or this one if it has a higher priority.
-    """
+    """Return the first waiting client of a core in order of admission, or NOBODY; graphs of one core only."""
     best = NOBODY
-    best_level = best_arrival_ns = 0
     for k in range(dev.clients):
         j = clients[k]
         job = jobs[j]
         if job.state == WAITING and job.core == core:
-            level = job.level
-            arrival_ns = job.arrival_ns
-            if best != NOBODY and (
-                level < best_level
-                or (level == best_level and arrival_ns > best_arrival_ns)
-                or (level == best_level and arrival_ns == best_arrival_ns and job.execute > jobs[best].execute)
-            ):
-                continue
+            if best != NOBODY:
+                first = jobs[best]
+                if job.level < first.level:
+                    continue
+                if job.level == first.level:
+                    if job.arrival_ns > first.arrival_ns:
+                        continue
+                    if job.arrival_ns == first.arrival_ns and job.execute > first.execute:
+                        continue
             best = j
-            best_level = level
-            best_arrival_ns = arrival_ns
     return best

@@ -41,6 +41,7 @@ DEVICE_FIELDS: Final = (
     "shares",  # 1 when DRAM bandwidth is modelled
     "bandwidth",  # bytes a second for all cores, background taken off; 0: no limit of its own
     "core_bandwidth",  # bytes a second for one core; 0: no limit of its own
+    "tied",  # 1 when several timers are due at the next instant at which one is
     "stale",  # bit mask of the cores whose running set must be looked at again
     "rates_stale",  # 1 when a running set changed since rates were last shared out
 )
@@ -49,11 +50,6 @@ CORE_FIELDS: Final = (
     "others",  # clients of this core that are not QNN graphs
     "holder",  # a client that holds resources: the only one where only one can; NOBODY
     "held",  # clients holding resources
-    "held_qnn",
-    "held_pd",
-    "held_vtcm_bytes",
-    "held_hvx",
-    "held_hmx",
     "idle_since_ns",
     "cold",  # 1 until something first ran
 )
@@ -81,6 +77,7 @@ JOB_FIELDS: Final = (
     "state",
     "arrival_ns",
     "started_ns",
+    "finished_ns",
     "since_ns",  # beginning of the present state
     "left",  # work left
     "rate",  # work done a ns: 2^20 at full rate

@@ -109,8 +109,6 @@ def become_client(dev: Any, cores: Records, jobs: Records, clients: Records, j: 
     """Make the head of a context a client of its cores."""
     job = jobs[j]
     job.state = WAITING
-    job.seen = 0
-    job.admitted = 0
     job.client_at = dev.clients
     clients[dev.clients] = j
     dev.clients += 1
@@ -141,7 +139,7 @@ def count_other(dev: Any, cores: Records, job: Any, change: int) -> None:
 
 
 def take_cores(dev: Any, cores: Records, job: Any, j: int, now_ns: int) -> int:
-    """Take what job `j` needs of its cores, neighbours from its first on; return how long they take to power up."""
+    """Take the cores of job `j`, neighbours from its first on; return how long they take to power up, in ns."""
     power_up_ns: int = 0
     c = job.core
     left = job.width
@@ -152,13 +150,9 @@ def take_cores(dev: Any, cores: Records, job: Any, j: int, now_ns: int) -> int:
         core.cold = 0
         core.holder = j
         core.held += 1
-        core.held_pd = job.pd
-        core.held_qnn += job.qnn
-        core.held_vtcm_bytes += job.vtcm_bytes
-        core.held_hvx += job.hvx
-        core.held_hmx += job.hmx
-        c = (c + 1) % dev.cores
         left -= 1
+        if left:
+            c = (c + 1) % dev.cores
     return power_up_ns
 
 
@@ -175,10 +169,6 @@ def free_cores(dev: Any, cores: Records, jobs: Records, holders: Records, j: int
     while left:
         core = cores[c]
         core.held -= 1
-        core.held_qnn -= job.qnn
-        core.held_vtcm_bytes -= job.vtcm_bytes
-        core.held_hvx -= job.hvx
-        core.held_hmx -= job.hmx
         if core.held == 0:
             core.holder = NOBODY
             core.idle_since_ns = now_ns
@@ -186,8 +176,9 @@ def free_cores(dev: Any, cores: Records, jobs: Records, holders: Records, j: int
             for k in range(dev.holders):
                 if jobs[holders[k]].cores >> c & 1:
                     core.holder = holders[k]
-        c = (c + 1) % dev.cores
         left -= 1
+        if left:
+            c = (c + 1) % dev.cores
 
 
 def start(dev: Any, cores: Records, jobs: Records, holders: Records, j: int, now_ns: int) -> None:
@@ -220,20 +211,19 @@ def run(dev: Any, job: Any, now_ns: int) -> None:
     if dev.shares and job.demand:
         job.rate = 0  # until rates are shared out, in this instant
         dev.rates_stale = 1
-    else:
-        job.rate = FULL_RATE
-        retime(dev, job, now_ns)
-
-
-def retime(dev: Any, job: Any, now_ns: int) -> None:
-    """Set the timer of a running job: its end, or its yield if that comes first. ``left`` is settled at `now_ns`."""
-    at_ns = now_ns - (-job.left // job.rate)
+        return
+    job.rate = FULL_RATE
+    job.timer_ns = now_ns - (-job.left // FULL_RATE)
     if job.yield_asked:
-        yield_ns = job.yield_ns
-        if dev.yield_rule == GRID:
-            yield_ns = now_ns - (-max(0, job.yield_work - (job.work - job.left)) // job.rate)
-        at_ns = min(at_ns, max(now_ns, yield_ns))
-    job.timer_ns = at_ns
+        bring_forward(dev, job, now_ns)
+
+
+def bring_forward(dev: Any, job: Any, now_ns: int) -> None:
+    """Set the timer of a running job that was asked to yield: to its yield, if that comes before its end."""
+    yield_ns = job.yield_ns
+    if dev.yield_rule == GRID:
+        yield_ns = now_ns - (-max(0, job.yield_work - (job.work - job.left)) // job.rate)
+    job.timer_ns = min(job.timer_ns, max(now_ns, yield_ns))
 
 
 def settle(job: Any, now_ns: int) -> None:
@@ -253,7 +243,7 @@ def ask_to_yield(dev: Any, job: Any, now_ns: int) -> None:
     if dev.yield_rule == GRID:
         job.yield_work = ((job.work - job.left) // interval + 1) * interval
     if job.state == RUNNING:
-        retime(dev, job, now_ns)
+        bring_forward(dev, job, now_ns)
 
 
 def withdraw_request(dev: Any, job: Any, now_ns: int) -> None:
@@ -262,7 +252,7 @@ def withdraw_request(dev: Any, job: Any, now_ns: int) -> None:
     job.yield_due = 0
     if job.state == RUNNING:
         settle(job, now_ns)
-        retime(dev, job, now_ns)
+        job.timer_ns = now_ns - (-job.left // job.rate)
 
 
 def evict(dev: Any, cores: Records, jobs: Records, holders: Records, evicted: Records, j: int, now_ns: int) -> None:
@@ -300,6 +290,7 @@ def finish(
     """End a job: free its cores and make the next of its context the head."""
     job = jobs[j]
     job.state = DONE
+    job.finished_ns = now_ns
     job.timer_ns = NEVER
     free_cores(dev, cores, jobs, holders, j, now_ns)
     cease_client(dev, cores, jobs, clients, j)
@@ -313,20 +304,24 @@ def finish(
 
 
 def next_due(dev: Any, jobs: Records, holders: Records) -> int:
-    """Return the job whose timer is due first, by (instant, core, number), or NOBODY."""
+    """Return the job whose timer is due first, by (instant, core, number), or NOBODY; note whether it is alone then."""
     best = NOBODY
     best_ns = 0
+    dev.tied = 0
     for k in range(dev.holders):
         j = holders[k]
         job = jobs[j]
         at_ns = job.timer_ns
         if at_ns != NEVER:
             if best != NOBODY and at_ns >= best_ns:
+                if at_ns > best_ns:
+                    continue
+                dev.tied = 1
                 first = jobs[best]
-                if at_ns > best_ns or job.core > first.core:
+                if job.core > first.core or (job.core == first.core and job.execute > first.execute):
                     continue
-                if job.core == first.core and job.execute > first.execute:
-                    continue
+            elif at_ns < best_ns:
+                dev.tied = 0
             best = j
             best_ns = at_ns
     return best
@@ -339,8 +334,10 @@ def look(
     job = jobs[j]
     spent_ns = now_ns - job.since_ns
     if job.state == RUNNING:
-        settle(job, now_ns)
-        if job.left > 0:
+        left = job.left - job.rate * (now_ns - job.settled_ns)
+        job.left = left if left > 0 else 0
+        job.settled_ns = now_ns
+        if left > 0:
             job.yield_due = 1
             job.timer_ns = NEVER
             dev.stale |= job.cores
@@ -378,7 +375,10 @@ def share_rates(dev: Any, jobs: Records, holders: Records, now_ns: int) -> None:
             if rate != job.rate:
                 settle(job, now_ns)
                 job.rate = rate
-                retime(dev, job, now_ns)
+                if not job.yield_due:
+                    job.timer_ns = now_ns - (-job.left // rate)
+                    if job.yield_asked:
+                        bring_forward(dev, job, now_ns)
 
 
 def dispatch(
@@ -395,44 +395,38 @@ def dispatch(
     if dev.gangs or cores[core].others:
         dispatch_sets(dev, cores, jobs, clients, holders, evicted, core, now_ns)
     else:
-        dispatch_one(dev, cores, jobs, clients, holders, evicted, core, now_ns)
+        dev.stale &= ~(1 << core)
+        j = first_waiting(dev, jobs, clients, core)
+        if cores[core].held:
+            j = give_way(dev, cores, jobs, holders, evicted, cores[core].holder, j, now_ns)
+            dev.stale &= ~(1 << core)  # what an eviction has just freed is taken below
+        if j != NOBODY:
+            start(dev, cores, jobs, holders, j, now_ns)
     if dev.rates_stale:
         share_rates(dev, jobs, holders, now_ns)
 
 
-def dispatch_one(
-    dev: Any,
-    cores: Records,
-    jobs: Records,
-    clients: Records,
-    holders: Records,
-    evicted: Records,
-    core: int,
-    now_ns: int,
-) -> None:
-    """Do so where the running set can only be one QNN graph of one core: the holder, unless a higher one waits."""
-    dev.stale &= ~(1 << core)
-    first = first_waiting(dev, jobs, clients, core)
-    if cores[core].held:
-        j = cores[core].holder
-        job = jobs[j]
-        if job.state == EVICTING:
-            return
-        if first == NOBODY or jobs[first].level <= job.level:
-            if job.yield_asked:
-                withdraw_request(dev, job, now_ns)
-            return
-        if not job.yield_asked:
-            ask_to_yield(dev, job, now_ns)
-            return
-        if not job.yield_due:
-            return
-        evict(dev, cores, jobs, holders, evicted, j, now_ns)
-        dev.stale &= ~(1 << core)
-        if cores[core].held:
-            return
-    if first != NOBODY:
-        start(dev, cores, jobs, holders, first, now_ns)
+def give_way(
+    dev: Any, cores: Records, jobs: Records, holders: Records, evicted: Records, holder: int, first: int, now_ns: int
+) -> int:
+    """Settle who runs where a core can run but one graph, of one core: `holder` or `first`, the first that waits.
+
+    Return the one to start, or NOBODY.
+    """
+    job = jobs[holder]
+    if job.state == EVICTING:
+        return NOBODY
+    if first == NOBODY or jobs[first].level <= job.level:
+        if job.yield_asked:
+            withdraw_request(dev, job, now_ns)
+        return NOBODY
+    if not job.yield_asked:
+        ask_to_yield(dev, job, now_ns)
+    elif job.yield_due:
+        evict(dev, cores, jobs, holders, evicted, holder, now_ns)
+        if job.state == WAITING:
+            return first
+    return NOBODY
 
 
 def dispatch_sets(
@@ -445,7 +439,7 @@ def dispatch_sets(
     core: int,
     now_ns: int,
 ) -> None:
-    """Do so in general. Where graphs span cores the sets depend on each other, so all cores are done at once."""
+    """Do so where several may run. Where graphs span cores the sets depend on each other: all are done at once."""
     first, last = core, core + 1
     if dev.gangs:
         first, last = 0, dev.cores
@@ -470,7 +464,7 @@ def dispatch_sets(
                     k -= 1  # another one has its place in the list now
     dev.stale &= ~mask  # what an eviction has just freed belongs to those admitted above
     while room > 0:
-        j = next_to_start(dev, cores, jobs, clients, mask)
+        j = next_to_start(dev, cores, jobs, clients, holders, mask)
         if j == NOBODY:
             break
         start(dev, cores, jobs, holders, j, now_ns)

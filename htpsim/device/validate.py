@@ -9,8 +9,6 @@ from htpsim.device.admission import holds_core
 from htpsim.device.records import EVICTING, NEVER, NOBODY, QUEUED, STATE_NAMES, WAITING, Records
 from htpsim.errors import InvariantError
 
-_HELD = ("qnn", "vtcm_bytes", "hvx", "hmx")
-
 
 def validate(
     dev: Any, cores: Sequence[Any], contexts: Sequence[Any], jobs: Records, clients: Records, holders: Records
@@ -45,17 +43,9 @@ def validate(
 def _validate_core(dev: Any, number: int, core: Any, on: list[Any]) -> None:
     if core.held != len(on):
         raise InvariantError(f"core {number}: counts {core.held} holders, {len(on)} hold it")
-    for name in _HELD:
-        held = getattr(core, f"held_{name}")
-        if held != sum(getattr(job, name) for job in on):
-            raise InvariantError(f"core {number}: held_{name} is {held}, not what its holders have")
     if len(on) > 1:
-        if (
-            core.held_qnn > 1
-            or core.held_hmx > dev.hmx
-            or core.held_hvx > dev.hvx
-            or core.held_vtcm_bytes > dev.vtcm_bytes
-        ):
+        asked = {name: sum(getattr(job, name) for job in on) for name in ("hvx", "hmx", "vtcm_bytes")}
+        if sum(job.qnn for job in on) > 1 or any(count > getattr(dev, name) for name, count in asked.items()):
             raise InvariantError(f"core {number}: its holders exceed it: {on}")
         if len({job.pd for job in on}) > 1:
             raise InvariantError(f"core {number}: holders of {len({job.pd for job in on})} protection domains at once")

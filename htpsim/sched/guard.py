@@ -66,6 +66,8 @@ def can_grant(lane: Any) -> bool:
 
 def grant(lane: Any, accounts: Records, calls: Records, now_ns: int, pick: Pick, wake: Wake) -> int:
     """Let the policy choose and give the slot; return the call granted, NOBODY, or NOT_WAITING."""
+    if not (lane.waiting > 0 and lane.holders < lane.slots):
+        return NOBODY
     i = pick(lane, accounts, now_ns)
     if i == NOBODY:
         return NOBODY

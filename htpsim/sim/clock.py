@@ -64,7 +64,7 @@ class Clock(simpy.Environment):
     beside its queue, and `step` takes whichever is next in the total order:
 
     - what the device does next: at ``due_ns``, by ``due``, at ``due_place()`` in that instant;
-    - ``returns``: graphExecutes that return in this very instant, at their places;
+    - ``returns``: graphExecutes that return in the instant in which they finish, as ``due`` then tells;
     - ``wanted``: grants and dispatches of this instant, a bit each in the order in which they are made.
 
     ``_now`` is read directly where it is read often; the property costs a call.
@@ -75,11 +75,12 @@ class Clock(simpy.Environment):
     def __init__(self) -> None:
         super().__init__()
         self.due_ns = NO_TIME
-        self.due: Callable[[], None] = _nothing
+        self.due: Callable[[], int] = _nowhere
         self.due_place: Callable[[], int] = _nowhere
         self.returns: list[tuple[int, int]] = []
         """heap of places, and of what ``give_back`` is to give back"""
         self.give_back: Callable[[int], None] = _nobody
+        self.return_place: Callable[[int], int] = _somewhere
         self.wanted = 0
         self._actions: dict[int, Callable[[], None]] = {}
 
@@ -97,48 +98,42 @@ class Clock(simpy.Environment):
     def step(self) -> None:
         """Do the next thing in the total order, and what follows in this instant until SimPy's queue has its turn."""
         queue: list[Any] = self._queue
-        if not self.wanted and not self.returns:
-            due_ns = self.due_ns
-            if due_ns == NO_TIME:
+        if self.wanted or self.returns or self.due_ns == self._now:
+            now, at_ns = self._now, queue[0][0] if queue else NO_TIME
+        else:
+            now, at_ns = self.due_ns, queue[0][0] if queue else NO_TIME
+            if at_ns < now or now == NO_TIME:
                 super().step()
                 return
-            if queue:
-                head = queue[0]
-                if head[0] < due_ns or (head[0] == due_ns and head[1] < self.due_place()):
-                    super().step()
-                    return
-            self._now = due_ns
-            self.due()
-        now = self._now
-        while True:
-            busy = queue and queue[0][0] == now
+            self._now = now
+        while at_ns != now or queue[0][1] >= self._next_place():
             if self.due_ns == now:
-                if busy and queue[0][1] < self.due_place():
-                    break
-                self.due()
+                j = self.due()
+                if j >= 0:
+                    if at_ns == now or self.returns or self.due_ns == now:
+                        heappush(self.returns, (self.return_place(j), j))
+                    else:
+                        self.give_back(j)
             elif self.returns:
-                if busy and queue[0][1] < self.returns[0][0]:
-                    break
                 self.give_back(heappop(self.returns)[1])
             elif self.wanted:
-                if busy and queue[0][1] < _GRANTS:
-                    break
                 wanted = self.wanted
                 bit = wanted & -wanted
                 self.wanted = wanted ^ bit
                 self._actions[bit]()
             else:
                 return
+            if queue:
+                at_ns = queue[0][0]
         super().step()
 
-    def is_alone(self) -> bool:
-        """Tell whether nothing else is pending in this instant but grants and dispatches."""
-        queue: list[Any] = self._queue
-        return self.due_ns != self._now and not self.returns and not (queue and queue[0][0] == self._now)
-
-    def return_now(self, where: int, j: int) -> None:
-        """Give back `j` in this instant, at its place."""
-        heappush(self.returns, (where, j))
+    def _next_place(self) -> int:
+        """Return the place in this instant of what comes first beside SimPy's queue."""
+        if self.due_ns == self._now:
+            return self.due_place()
+        if self.returns:
+            return self.returns[0][0]
+        return _GRANTS if self.wanted else LAST + 1
 
     def peek(self) -> Any:
         """Return the time of the next thing to happen."""
@@ -169,13 +164,14 @@ class Clock(simpy.Environment):
         return event
 
 
-def _nothing() -> None:
-    """Do nothing: there is no device yet."""
-
-
 def _nowhere() -> int:
+    """Return no place in particular, and nobody who returns: there is no device yet."""
+    return -1
+
+
+def _somewhere(j: int) -> int:
     """Return no place in particular."""
-    return 0
+    return -1
 
 
 def _nobody(j: int) -> None:

@@ -62,7 +62,7 @@ class Lane:
 
 
 class GuardShell:
-    """One process's guard; ``granted`` is told of every call that gets its slot."""
+    """One process's guard; ``granted`` is told of every call that gets its slot, and of the time this takes."""
 
     def __init__(
         self,
@@ -70,7 +70,8 @@ class GuardShell:
         process: int,
         policy: type[Policy],
         jobs: list[Any],
-        granted: Callable[[int], None],
+        granted: Callable[[int, int], None],
+        overhead_ns: int,
         *,
         check: bool = False,
     ) -> None:
@@ -79,6 +80,7 @@ class GuardShell:
         self.policy = policy
         self.jobs = jobs
         self.granted = granted
+        self.overhead_ns = overhead_ns
         self.check = check
         self.lanes: list[Lane] = []
         self.wanted = env.bit(self._grant)
@@ -109,16 +111,15 @@ class GuardShell:
         """Make one grant, and ask for the next if one more is possible."""
         policy, now = self.policy, self.env._now
         for lane in self.lanes:
-            if not rules.can_grant(lane.record):
-                continue
             j = rules.grant(lane.record, lane.accounts, self.jobs, now, policy.pick, policy.wake)
             if self.check:
                 lane.validate()
             if j >= 0:
                 lane.grants += 1
-                if any(rules.can_grant(other.record) for other in self.lanes):
-                    self.env.wanted |= self.wanted
-                self.granted(j)
+                for other in self.lanes:
+                    if rules.can_grant(other.record):
+                        self.env.wanted |= self.wanted
+                self.granted(j, self.overhead_ns)
                 return
             if j == rules.NOT_WAITING:
                 raise InvariantError(f"policy {policy.name} chose an account with nobody waiting at {now} ns")

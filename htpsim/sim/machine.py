@@ -1,4 +1,4 @@
-"""The device in SimPy: gives the rules their instants and tells the runtime when a graphExecute has finished."""
+"""The device in SimPy: gives the rules their instants and tells when a graphExecute has finished."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from htpsim.device.records import (
     EVICTING,
     GRID,
     LATENCY,
+    NEVER,
     NOBODY,
     RESTORING,
     RUNNING,
@@ -53,14 +54,17 @@ def device_record(device: Device, gangs: bool) -> Any:
 
 
 class Machine:
-    """The cores, their contexts and what runs on them."""
+    """The cores, their contexts and what runs on them.
+
+    ``finished`` is told of every graphExecute that has finished; without it they return at once.
+    """
 
     def __init__(
         self,
         env: Clock,
         device: Device,
         jobs: list[Any],
-        finished: Callable[[int], None],
+        finished: Callable[[int], None] | None,
         *,
         gangs: bool = False,
         check: bool = False,
@@ -105,8 +109,8 @@ class Machine:
         job = self.jobs[self._due]
         return place(DEVICE, job.core, job.execute)
 
-    def _look(self) -> None:
-        """Move on the graphExecute that is due."""
+    def _look(self) -> int:
+        """Move on the graphExecute that is due; return it if it returns in this instant, else NOBODY."""
         env, dev, jobs, holders, j = self.env, self.dev, self.jobs, self.holders, self._due
         job = jobs[j]
         now = env._now
@@ -115,12 +119,19 @@ class Machine:
         if job.evictions and now > since_ns and not job.yield_due:
             self.slices.append((job.execute, KINDS[state], since_ns, now))
         env.wanted |= dev.stale << self._shift
-        self._due = due = rules.next_due(dev, jobs, holders)
-        env.due_ns = NO_TIME if due == NOBODY else jobs[due].timer_ns
+        if job.timer_ns == NEVER and not dev.tied:
+            env.due_ns = NO_TIME  # in this instant, which has a dispatch to come
+        else:
+            self._due = due = rules.next_due(dev, jobs, holders)
+            env.due_ns = NO_TIME if due == NOBODY else jobs[due].timer_ns
         if self.check:
             self.validate()
-        if job.state == DONE:
-            self.finished(j)
+        if job.state != DONE:
+            return NOBODY
+        if self.finished is None:
+            return j
+        self.finished(j)
+        return NOBODY
 
     def _dispatch(self, core: int) -> None:
         """Bring a core's running set up to date."""

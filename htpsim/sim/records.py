@@ -18,7 +18,6 @@ OWN_FIELDS: Final = (
     "called_ns",
     "granted_ns",
     "submitted_ns",
-    "finished_ns",
     "overhead_ns",
     "hold",  # the thread releases the guard itself, later than the return
     "returned",  # the event its thread waits on; None when the record is not in use

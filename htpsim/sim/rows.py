@@ -12,13 +12,14 @@ from htpsim.results.log import Row
 def row(job: Any, returned_ns: int) -> Row:
     """Return the row of a graphExecute that returned."""
     request, stage, step, token = job.place
+    graph, copy, core, path, level, weight, account = job.about
     called_ns = job.called_ns
     granted_ns = job.granted_ns
     submitted_ns = job.submitted_ns
     finished_ns = job.finished_ns
     overhead_ns = job.overhead_ns
     return (
-        job.execute, job.client, request, stage, step, *job.about, token,
+        job.execute, job.client, request, stage, step, graph, copy, core, path, level, weight, account, token,
         called_ns, granted_ns, submitted_ns, job.started_ns, finished_ns, returned_ns, returned_ns,
         granted_ns - called_ns, overhead_ns, submitted_ns - granted_ns - overhead_ns,
         job.wait_ns, job.acquired_ns, job.run_ns, job.evict_ns, job.restore_ns,

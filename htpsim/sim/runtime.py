@@ -27,6 +27,7 @@ from htpsim.spec.plan import NO_ACCOUNT, AccountPlan, GraphPlan, Plan
 Place = tuple[int, int, int, int]
 """Where in the work: (request, stage, step, token)."""
 NO_TOKEN = -1
+_new = object.__new__
 _RELEASED = Execute._fields.index("released_ns")
 
 
@@ -41,14 +42,14 @@ class Runtime:
         scenario = plan.scenario
         self.rpc_call_ns = scenario.device.rpc_call_ns
         self.rpc_return_ns = scenario.device.rpc_return_ns
-        self.overhead_ns = scenario.guard.overhead_ns
         self.per_core = scenario.guard.slots_per == "core"
         self.whole_request = scenario.guard.scope == "request"
         self.gap_inside = scenario.guard.gap_inside
         self.guards = self._make_guards()  # before the machine: grants come before dispatches
         gangs = any(g.width > 1 for c in plan.clients for m in c.models for g in m.all_graphs)
-        self.machine = Machine(env, scenario.device, self.jobs, self._finished, gangs=gangs, check=check)
-        env.give_back = self._give_back
+        finished = self._finished if self.rpc_return_ns else None
+        self.machine = Machine(env, scenario.device, self.jobs, finished, gangs=gangs, check=check)
+        env.give_back, env.return_place = self._give_back, self._return_place
         self.rows: list[Row] = []
         self.executes = 0
         self.begins: Callable[[Use], None] | None = None
@@ -68,7 +69,7 @@ class Runtime:
         shells = {}
         for process, opened in sorted(accounts.items()):
             count = device.cores if self.per_core else 1
-            shell = GuardShell(self.env, process, policy, self.jobs, self._granted, check=self.check)
+            shell = GuardShell(self.env, process, policy, self.jobs, self._send, guard.overhead_ns, check=self.check)
             for _ in range(count):
                 shell.add_lane(params, self.plan.slots(), opened)
             shells[process] = shell
@@ -113,7 +114,7 @@ class Runtime:
         deadline_ns : int
             By when the thread wants it back; for policies that look at deadlines.
         """
-        free = call.free
+        env, free = self.env, call.free
         if free:
             j = free.pop()
         else:
@@ -125,35 +126,32 @@ class Runtime:
         job.place = place
         job.solo_ns, job.demand = time
         job.work = time[0] << WORK_SCALE
-        job.called_ns = self.env._now
+        job.called_ns = env._now
         job.granted_ns = job.submitted_ns = job.started_ns = job.finished_ns = NEVER
         job.hold = hold
         job.about = call.about
-        event = job.returned = Instant(self.env)
+        event = job.returned = _new(Instant)  # as Instant(env), without the call of its __init__
+        event.env = env
+        event.callbacks = []
         if self.begins is not None:
             self.begins(call.use)
         if call.lane is None:
-            self._send(j, job, 0)
+            self._send(j, 0)
         elif hold is not None and hold.call is not None:
             job.about = call.about[:5] + hold.call.about[5:]
-            self._send(j, job, 0)
+            self._send(j, 0)
         else:
             job.deadline_ns = deadline_ns
             call.lane.call(call.account, j)
         return event
 
-    def _granted(self, j: int) -> None:
-        """Go on with a call that holds its slot."""
-        job = self.jobs[j]
-        if job.hold is not None:
-            job.hold.call = job.call
-        self._send(j, job, self.overhead_ns)
-
-    def _send(self, j: int, job: Any, overhead_ns: int) -> None:
-        """Spend the guard's overhead and the RPC to the DSP, then submit."""
-        env = self.env
+    def _send(self, j: int, overhead_ns: int) -> None:
+        """Spend the guard's overhead and the RPC to the DSP, then submit; a call that was granted holds its slot."""
+        env, job = self.env, self.jobs[j]
         job.granted_ns = env._now
         job.overhead_ns = overhead_ns
+        if job.hold is not None and job.hold.call is None and job.call.lane is not None:
+            job.hold.call = job.call
         delay_ns = overhead_ns + self.rpc_call_ns
         if delay_ns == 0:
             job.submitted_ns = env._now
@@ -167,19 +165,14 @@ class Runtime:
         self.jobs[j].submitted_ns = self.env._now
         self.machine.submit(j)
 
+    def _return_place(self, j: int) -> int:
+        job = self.jobs[j]
+        return host_place(job.client, RETURN, job.execute)
+
     def _finished(self, j: int) -> None:
         """Send the return on its way to the thread."""
-        env, job = self.env, self.jobs[j]
-        job.finished_ns = env._now
-        if self.rpc_return_ns == 0 and env.is_alone():
-            self._give_back(j)
-            return
-        where = host_place(job.client, RETURN, job.execute)
-        if self.rpc_return_ns == 0:
-            env.return_now(where, j)
-        else:
-            event = env.at(self.rpc_return_ns, where, self._returned)
-            event.job = j  # type: ignore[attr-defined]
+        event = self.env.at(self.rpc_return_ns, self._return_place(j), self._returned)
+        event.job = j  # type: ignore[attr-defined]
 
     def _returned(self, event: Event) -> None:
         self._give_back(event.job)  # type: ignore[attr-defined]

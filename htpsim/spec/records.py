@@ -6,19 +6,25 @@ The rules in ``sched`` and ``device`` are plain functions over ``records[i].fiel
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 
 def record_class(name: str, fields: Iterable[str]) -> type[Any]:
-    """Return a slotted class whose instances start with every field at 0.
+    """Return a slotted class whose instances start with every field at 0; the same class for the same fields.
 
     >>> Core = record_class("Core", ("held", "since_ns"))
     >>> Core().held
     0
     """
-    names = tuple(dict.fromkeys(fields))
+    return _record_class(name, tuple(dict.fromkeys(fields)))
+
+
+@lru_cache(maxsize=256)
+def _record_class(name: str, names: tuple[str, ...]) -> type[Any]:
+    """Make the class once, so that what the interpreter learns about its instances in one run holds in the next."""
 
     def start(self: Any) -> None:
         for field in names:
