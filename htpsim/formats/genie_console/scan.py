@@ -29,9 +29,10 @@ from htpsim.formats.values import Value
 T = TypeVar("T")
 
 LINE_READ_MAX: Final = 64 * 2**10
-"""A log's own lines are short; of a longer one, which holds a prompt, only the beginning is looked at."""
+"""A log's own lines are short; of a longer one, which holds a prompt, only the beginning and an [END] are looked at."""
 
 _KEPT_MAX: Final = 10_000
+_TORN_MAX: Final = 400
 _STAMPED: Final = re.compile(r"(\d{1,12})\.(\d{1,6})ms ((?:\[[^\]]{0,60}\]){1,6})\s+(?:<([IWEVD])> )?(.*)", re.ASCII)
 _NEXT: Final = re.compile(r"(?<!^)(?=Genie:\s{1,12}\d{1,12}\.\d{1,6}ms \[)", re.ASCII)
 _PLAIN: Final = re.compile(r'\[ {0,4}(INFO|WARN|WARNING|ERROR) {0,4}\] {1,4}"([^"]*)"')
@@ -110,7 +111,7 @@ class Scanner:
             Names the line of a figure that cannot be read, and of a clock that runs backwards.
         """
         if len(line) > LINE_READ_MAX:
-            line = line[:LINE_READ_MAX]
+            line = line[:LINE_READ_MAX] + ("[END]" if line.rstrip().endswith("[END]") else "")
             if len(self.long_lines) < _KEPT_MAX:
                 self.long_lines.append(number)
         if self._rest:
@@ -120,7 +121,8 @@ class Scanner:
             self._of_library(number, found[1], found[2])
             if before.strip() and _TORN.fullmatch(before) and not line[found.end() :].strip():
                 self.torn_lines += 1
-                self._rest = before
+                # A line torn again and again is longer than any line of a log; its beginning is given up.
+                self._rest = before if len(before) <= _TORN_MAX else ""
             return
         if "ms [" in line:
             pieces = _NEXT.split(line) if line.count("ms [") > 1 else [line]
