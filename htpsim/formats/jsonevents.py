@@ -298,7 +298,7 @@ class Cursor:
         except RecursionError:
             self._parser.refuse(start, f"at most {DEPTH_MAX} levels of nesting", "a deeper one")
         except json.JSONDecodeError as error:
-            if self._listed and _CUT.match(self._text, error.pos, self._end):
+            if self._listed and _CUT.match(self._text, min(error.pos, self._end), self._end):
                 self.truncated = True
                 return None
             self._parser.refuse(error.pos, _WORDS.get(error.msg, "a JSON value"))

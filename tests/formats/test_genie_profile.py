@@ -72,7 +72,14 @@ def test_every_spelling_of_a_unit_means_the_same() -> None:
     assert query.figure("token-generation-rate") == Value(68.8, "toks/sec", 1)
     assert query.figure("num-generated-tokens") == Value(64, "", 1)
     assert [item.unit_written for item in query.figures] == ["MICROSEC", "NONE", "NONE", "TPS", "MICROSEC"]
-    for unit, value_ns in {"us": 2000, "MICROSEC": 2000, "ms": 2_000_000, "ns": 2, "s": 2 * 10**9, "SEC": 2 * 10**9}.items():
+    for unit, value_ns in {
+        "us": 2000,
+        "MICROSEC": 2000,
+        "ms": 2_000_000,
+        "ns": 2,
+        "s": 2 * 10**9,
+        "SEC": 2 * 10**9,
+    }.items():
         text = of_query(time_to_first_token={"value": 2, "unit": unit})
         assert genie_profile.samples(from_text("a", text), ServiceQuery()) == (value_ns,)
 
@@ -116,8 +123,12 @@ def test_service_times() -> None:
     assert formats.service_time_ns(dialog, event="init-time").source == f"{dialog}:29 init-time"
     assert formats.samples_ns(dialog, event="query") == (120_500_000, 60_500_000)
     assert formats.service_time_ns(pipeline, "imageEncoder", event="query").value_ns == 2_500_000
-    assert formats.service_time_ns(pipeline, "imageEncoder", event="init-time").source.endswith(":43 init-time of imageEncoder")
-    assert formats.service_time_ns(pipeline, "textGenerator", event="token-time").value_ns == 200_000, "2000 us / (11-1)"
+    assert formats.service_time_ns(pipeline, "imageEncoder", event="init-time").source.endswith(
+        ":43 init-time of imageEncoder"
+    )
+    assert formats.service_time_ns(pipeline, "textGenerator", event="token-time").value_ns == 200_000, (
+        "2000 us / (11-1)"
+    )
     with pytest.raises(FormatError, match="got none, expected one of create, free, init-time"):
         formats.service_time_ns(dialog)
     with pytest.raises(FormatError, match="component: got 'dialog', expected one of dialog0; did you mean 'dialog0'"):
@@ -191,7 +202,10 @@ def test_each_figure_has_the_unit_of_its_kind(name: str, figure: dict[str, Any],
     [
         ("", r"^a\.json:1: got an empty file, expected a Genie profile"),
         ('{"dialog": {}}', r"^a\.json:1: got .*expected a Genie profile with 'components'"),
-        ('{"components": [{"events": [{"duration": -5}]}]}', r"got -5 at components\[0\]\.events\[0\]\.duration, expected"),
+        (
+            '{"components": [{"events": [{"duration": -5}]}]}',
+            r"got -5 at components\[0\]\.events\[0\]\.duration, expected",
+        ),
         ('{"components": [{"events": [{"duration": 5.5}]}]}', r"expected a whole number"),
         ('{"components": [5]}', r"got 5 at components\[0\], expected an object"),
         ('{"components": [], "components": []}', r"got a second key 'components', expected each key once"),

@@ -40,7 +40,7 @@ TRACES = {
     "spaces": RUN + " " * 10_000_000 + "]}",
     "commas": RUN + "," * MANY,
     "half a surrogate": RUN + SLICE.replace('"m"', '"\\ud800"') + "]}",
-    "phases of nothing": RUN + ",".join([SLICE.replace("QNN DSP Execute", "x")] * 5000) + "]}",
+    "phases of nothing": RUN + ",".join([SLICE.replace("QNN DSP Execute", "x")] * 1500) + "]}",
 }
 PROFILES = {
     "deep components": '{"components":' + "[" * MANY,
@@ -59,7 +59,7 @@ TABLES = {
     "a long number": HEADER + f"1,EXECUTE,{'9' * 60_000},US,NETRUN,ROOT,Graph 0: m\n",
     "no number": HEADER + "1,EXECUTE,NaN,US,NETRUN,ROOT,Graph 0: m\n",
     "many graphs": HEADER + "".join(f"1,EXECUTE,5,US,NETRUN,ROOT,Graph {n}: m{n}\n" for n in range(500)),
-    "many rows": HEADER + "1,EXECUTE,5,US,NETRUN,ROOT,Graph 0: m\n" * 5_000,
+    "many rows": HEADER + "1,EXECUTE,5,US,NETRUN,ROOT,Graph 0: m\n" * 2_000,
     "many broken rows": HEADER + "x\n" * 5_000,
     "a long preamble": "a, b\n" * 10_000,
 }
@@ -72,7 +72,7 @@ LOGS = {
     "a line of brackets": LOG + "1.1ms " + "[" * 5_000_000 + "\n",
     "many allocations": '[INFO]  "Allocated total size = 5 across 1 buffers"\n' * 11_000,
     "many handles": "".join(f"{STAMP}QnnGraph_execute started. graph = {n:#x}\n" for n in range(5000)),
-    "many contexts": LOG + "".join(f"1.0ms [V]  <V> Setting context {n} reserved space to 5\n" for n in range(12_000)),
+    "many contexts": LOG + "".join(f"1.0ms [V]  <V> Setting context {n} reserved space to 5\n" for n in range(3_000)),
     "many settings": "".join(f"Genie: 0.4ms [  INFO ] Key: k{n}, Value: v\n" for n in range(12_000)),
     "many tears": f'{STAMP}x[INFO]  "y"\n' * 5_000,
     "a negative time": f"{STAMP.replace('1.0', '9.0')}QnnGraph_execute started. graph = 0x1\n"
@@ -124,7 +124,7 @@ def test_harm_is_refused_by_its_line_or_read_in_bounds(name: str, what: str, tex
 @pytest.mark.parametrize(("name", "what", "text"), CASES, ids=[f"{name}: {what}" for name, what, _ in CASES])
 def test_harm_gives_no_time_out_of_nowhere(name: str, what: str, text: str) -> None:
     """Read leniently, recognised and asked for times: only ever a refusal, or times above zero."""
-    source = from_text("a", text[:200_000])
+    source = from_text("a", text[:60_000])
     item = FORMATS[name]
     item.sniff(source)
     with contextlib.suppress(FormatError):

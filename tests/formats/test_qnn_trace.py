@@ -78,7 +78,9 @@ def test_phases_belong_to_the_execution_within_whose_time_they_lie() -> None:
         slice_of(WHOLE, 0, 250, tid=0, graph_name="a"),
     ]
     report = read(document("RUN_TRACE", *events))
-    found = [(item.graph, [(phase.event, phase.start.value) for phase in item.phases]) for item in report.data.executions]
+    found = [
+        (item.graph, [(phase.event, phase.start.value) for phase in item.phases]) for item in report.data.executions
+    ]
 
     assert found == [
         ("a", [(WHOLE, 0), ("Graph Execute", 10)]),
@@ -93,7 +95,9 @@ def test_ticks_that_contradict_the_stated_time_are_refused_or_noted() -> None:
     """Such as microseconds in a field of ticks."""
     text = document("RUN_TRACE", slice_of(WHOLE, 0, 411, summary_time_us=410.885))
 
-    with pytest.raises(FormatError, match=r"a\.json:1: got 410.885 us for 411 ticks at traceEvents\[0\], expected 21.4"):
+    with pytest.raises(
+        FormatError, match=r"a\.json:1: got 410.885 us for 411 ticks at traceEvents\[0\], expected 21.4"
+    ):
         read(text)
     report = read(text, lenient=True)
     assert "expected 21.4062 us, as ticks run at 19.2 MHz" in report.notes[0]
@@ -209,7 +213,10 @@ def test_both_shapes_of_a_summary() -> None:
         (slice_of(WHOLE, 1, 5.5), r"got 5\.5 at traceEvents\[0\]\.dur, expected a whole number"),
         (slice_of(WHOLE, 1, None), r"got nothing at traceEvents\[0\]\.dur, expected a whole number"),
         (slice_of(WHOLE, 1, 2**70), r"got 1180591620717411303424 at traceEvents\[0\]\.dur, expected"),
-        (slice_of(WHOLE, 1, 5, graph_name=None), r"got nothing at traceEvents\[0\]\.args\.graph_name, expected the name"),
+        (
+            slice_of(WHOLE, 1, 5, graph_name=None),
+            r"got nothing at traceEvents\[0\]\.args\.graph_name, expected the name",
+        ),
         (slice_of(WHOLE, 1, 5, summary_time_us="5"), r"got '5' at traceEvents\[0\]\.args\.summary_time_us, expected"),
         ({"ph": "X", "args": {"graph_name": "m"}}, r"got nothing at traceEvents\[0\]\.name, expected a name"),
         ({"ph": "X", "name": 5}, r"got nothing at traceEvents\[0\]\.args\.graph_name|got 5 at traceEvents\[0\]\.name"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -295,15 +296,21 @@ MAPPINGS: dict[str, dict[str, Callable[[Any, Any], Any]]] = {
 }
 
 
-@pytest.fixture(scope="module")
+@cache
+def report_of(name: str) -> formats.Report:
+    """Read a file once for all tests; a report cannot change."""
+    return formats.read(CASES / name)
+
+
+@pytest.fixture
 def verbose() -> formats.Report:
-    return formats.read(CASES / VERBOSE)
+    return report_of(VERBOSE)
 
 
 @needs_files
 @pytest.mark.parametrize("name", EXPECTED)
 def test_every_expected_value_is_read(name: str) -> None:
-    report = formats.read(CASES / name)
+    report = report_of(name)
     mapping = MAPPINGS[report.format]
     wanted = {key: held for key, held in EXPECTED[name].items() if key not in REMARKS}
 
@@ -333,9 +340,8 @@ def test_the_backend_that_is_no_htp_leaves_no_trace_of_one() -> None:
 @pytest.mark.parametrize("name", EXPECTED)
 def test_every_line_number_points_at_its_value(name: str) -> None:
     """A value's own digits or text stand in its line, or in an event's some lines after where it starts."""
-    path = CASES / name
-    lines = load(path).lines
-    report = formats.read(path)
+    lines = load(CASES / name).lines
+    report = report_of(name)
     reach = 12 if "SYNTHETIC" in name else 1
 
     stated = [fact for fact in report.facts if fact.line is not None and not fact.note.startswith("derived")]

@@ -6,6 +6,7 @@ Each is shown on a small file of ours, and, where the real file is at hand, on t
 from __future__ import annotations
 
 import math
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from htpsim import formats
 from htpsim.errors import FormatError
 from htpsim.formats import genie_console, genie_profile, qnn_csv
+from htpsim.formats.genie_console import ExecutionLog
 from htpsim.formats.source import from_text
 from htpsim.formats.values import Value
 
@@ -29,6 +31,14 @@ DETAILED = CASES / "qnn-netrun-csv" / "03-specula-out3-detailed-truncated.csv"
 PROFILE = CASES / "genie-profile-json" / "01-xiaomi15-llama3.2-1b-qnn2.36.json"
 VERBOSE = CASES / "genie-console" / "01-specula-npu-genie-ac-verbose.log"
 SERVICE = CASES / "genie-console" / "03-qaiappbuilder-phi4-vlm-service.log"
+
+
+@cache
+def verbose_run() -> ExecutionLog:
+    """Read the long log once for all tests."""
+    found = formats.read(VERBOSE).data.executions
+    assert isinstance(found, ExecutionLog)
+    return found
 
 
 def test_trap_1_units_ticks_cycles_and_microseconds_are_told_apart() -> None:
@@ -116,7 +126,7 @@ def test_trap_4_the_first_token_comes_after_whole_chunks() -> None:
 def test_trap_4_the_staircase_of_the_real_files() -> None:
     query = formats.read(PROFILE).data.queries[0]
     chunks = math.ceil(query.figure("num-prompt-tokens").value / 128)
-    (prefill,) = formats.read(VERBOSE).data.executions.prefills
+    (prefill,) = verbose_run().prefills
 
     assert (chunks, round(query.figure("time-to-first-token").value / chunks)) == (7, 75_952)
     assert (prefill.chunks, (prefill.end_ns - prefill.start_ns) // prefill.chunks) == (5, 61_760_000)
@@ -133,15 +143,15 @@ def test_trap_5_profiling_itself_costs_time() -> None:
 
 @needs_files
 def test_trap_5_profiling_costs_24_times_in_the_real_files() -> None:
-    graph = "prompt_ar128_cl512_2_of_4"
     detailed = formats.read(DETAILED).data.executions[0].event("NetRun").value
-    basic = formats.samples_ns(BASIC, graph, "NetRun")
-    run = formats.read(VERBOSE)
-    times = run.data.executions.of("token_ar1_cl1024_1_of_4").times
+    basic = formats.samples_ns(BASIC, "prompt_ar128_cl512_2_of_4", "NetRun")
+    graph = verbose_run().of("token_ar1_cl1024_1_of_4")
+    assert graph is not None
+    times = graph.times
 
     assert round(detailed * 1000 * len(basic) / sum(basic), 1) == 23.6
     assert (round(times.mean_ns / 1e6, 1), times.median_ns) == (4.0, 1_100_000)
-    assert [note for note in run.notes if note.startswith("token_ar1_cl1024_1_of_4: mean 4.042 ms, median 1.1 ms")]
+    assert times.mean_ns > 3 * times.median_ns
 
 
 def test_trap_6_the_first_run_is_another_one() -> None:
