@@ -48,10 +48,10 @@ def rates(device: DeviceFacts, running: dict[int, Span]) -> dict[int, int]:
 def _within_core(bandwidth: int, here: list[int], wanted: dict[int, int], spans: dict[int, Span]) -> dict[int, int]:
     """Return what graphs on one core may draw; one on k cores draws a k-th of it through each."""
     left, capped = bandwidth, {}
-    for served, number in enumerate(sorted(here, key=lambda number: (wanted[number], number))):
-        width = len(spans[number].call.cores)
-        capped[number] = min(wanted[number], left // (len(here) - served) * width)
-        left -= capped[number] // width
+    width = {number: len(spans[number].call.cores) for number in here}
+    for served, number in enumerate(sorted(here, key=lambda number: (wanted[number] // width[number], number))):
+        capped[number] = min(wanted[number], left // (len(here) - served) * width[number])
+        left -= -(-capped[number] // width[number])
     return capped
 
 
