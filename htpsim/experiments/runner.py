@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -140,13 +141,27 @@ def _on_processes(tasks: Sequence[Task], workers: int) -> Iterator[Outcome]:
         parallel = Parallel(n_jobs=workers, return_as="generator")
     try:
         with _deaf_to_interrupts():
-            outcomes = parallel(delayed(run_task)(task) for task in tasks)
-        yield from outcomes
+            outcomes = parallel(delayed(_attempt)(task) for task in tasks)
+        for outcome in outcomes:
+            if isinstance(outcome, HtpsimError):
+                with warnings.catch_warnings():  # that the rest is called off is no news to who reads the error
+                    warnings.simplefilter("ignore", UserWarning)
+                    outcomes.close()
+                raise outcome
+            yield outcome
     except BrokenProcessPool as error:
         raise HtpsimError(
             f"a worker process was killed, most likely for want of memory; got {workers} workers, "
             "expected as many as memory allows: try --workers 1, or a shorter duration"
         ) from error
+
+
+def _attempt(task: Task) -> Outcome | HtpsimError:
+    """Run a task in a worker process; an error waits for its turn, so that always the same one of several is told."""
+    try:
+        return run_task(task)
+    except HtpsimError as error:
+        return error
 
 
 @contextmanager

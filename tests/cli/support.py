@@ -47,9 +47,7 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "htpsim", *arguments]
 
 
-def spawn(*arguments: str, cwd: Path | None = None, **env: str) -> Outcome:
+def spawn(*arguments: str, **env: str) -> Outcome:
     """Run a command as a process of its own."""
-    done = subprocess.run(
-        command(*arguments), env=environment(**env), cwd=cwd, capture_output=True, check=False, timeout=120
-    )
+    done = subprocess.run(command(*arguments), env=environment(**env), capture_output=True, check=False, timeout=120)
     return Outcome(done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8"))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
+from rich.cells import cell_len
 
 from htpsim.experiments.theory import OracleResult
 from htpsim.sched import POLICIES
@@ -20,6 +21,7 @@ def test_every_shipped_scenario_is_listed_with_its_question_and_variants(capsys:
     assert page.code == 0
     assert told["vit_migration"]["variants"]["genie_registry"] == "Genie ViT + registry"
     assert [name for name, one in told.items() if "fault" in one] == []
+    assert [line for line in page.out.splitlines() if cell_len(line) > 80] == []
     text = " ".join(page.out.split())
     for name, one in told.items():
         assert name in text
@@ -49,6 +51,16 @@ def test_inspect_prints_values_with_their_lines_and_notes(capsys: pytest.Capture
     assert "2,048 tokens" in page.out
     assert "not stated" in page.out
     assert told["format"] == "genie-config"
+
+
+def test_the_schema_is_written_and_printed_alike(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    written = call(capsys, "schema", "-o", str(tmp_path / "scenario.schema.json"))
+    printed = call(capsys, "schema")
+
+    assert written.code == printed.code == 0
+    assert written.out == ""
+    assert (tmp_path / "scenario.schema.json").read_text(encoding="utf-8") == printed.out
+    assert json.loads(printed.out)["$schema"].startswith("https://json-schema.org/")
 
 
 def test_every_policy_is_listed_with_its_parameters(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,7 @@ from rich.cells import cell_len
 
 from tests.cli.support import FIXTURES, INLINE, PAIR, PLAIN, call
 
+pytestmark = pytest.mark.slow
 SHORT = ("--for", "600ms", *INLINE)
 ONE = ("--replications", "1")
 
@@ -133,7 +134,6 @@ def no_plots(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"htpsim.report.directory.{name}", lambda *_: None)
 
 
-@pytest.mark.slow
 def test_a_run_directory_holds_the_printed_page_and_pictures(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -261,7 +261,6 @@ def test_a_check_holds_a_sound_run_to_every_rule(capsys: pytest.CaptureFixture[s
     [
         pytest.param(["run", PAIR, *SHORT, "--variant", "guarded"], id="run"),
         pytest.param(["compare", PAIR, *SHORT], id="compare"),
-        pytest.param(["scenarios"], id="scenarios"),
         pytest.param(["policies"], id="policies"),
         pytest.param(["inspect", str(FIXTURES / "genie_config.json")], id="inspect"),
         *(

@@ -10,6 +10,7 @@ from rich.cells import cell_len
 
 from tests.cli.support import INLINE, PAIR, call
 
+pytestmark = pytest.mark.slow
 RUN = ("run", PAIR, "--for", "1s", "--replications", "1", *INLINE, "--variant", "guarded", "--case", "weighted")
 
 
