@@ -64,7 +64,7 @@ def trace_of(log: RunLog, replay: str = "") -> Trace:
     >>> from htpsim.sim import simulate
     >>> from htpsim.spec import Scenario
     >>> trace_of(simulate(Scenario())).replay
-    'htpsim run scenario --seed 1 --for 60s --replicate 0 --check'
+    'htpsim run scenario --seed 1 --for 60s --replication 0 --check'
     """
     scenario = log.scenario
     if not replay:
