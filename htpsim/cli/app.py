@@ -27,6 +27,8 @@ def cli() -> None:
     """Simulate how several vision-language models share one Hexagon NPU.
 
     Start with:  htpsim scenarios   then   htpsim compare vit_migration
+
+    Exit codes: 0 all well; 1 a check failed; 2 bad input; 3 an invariant broke; 130 interrupted.
     """
 
 
