@@ -34,18 +34,17 @@ def model_copies(counts: list[CopyCount], role: str) -> int:
 def _summary(tables: Tables, held: Occupancy, counts: list[CopyCount], role: str) -> RoleSummary:
     log, x = tables.log, tables.executes
     roles = {model.name: model.role for model in scenario_models(log.scenario)}
-    users = {load.client for load in log.loads if load.role != "failed" and roles.get(load.model) == role}
+    loads = [load for load in log.loads if load.role != "failed" and roles.get(load.model) == role]
     stretch = np.isin(x["stage"][held.row], STAGES_OF[role])
     guarded = stretch & (x["path"][held.row] == PATH_GENIE)
     device_ns, guarded_ns = int(held.length_ns[stretch].sum()), int(held.length_ns[guarded].sum())
     calls = tables.returned & np.isin(x["stage"], STAGES_OF[role])
     n = int(np.count_nonzero(calls))
-    registry = log.scenario.registry
     return RoleSummary(
-        instances=len(users),
+        instances=len({load.client for load in loads}),
         copies=model_copies(counts, role),
         copy_bytes=sum(count.reserved_bytes for count in counts if count.role == role),
-        registry=registry.vit if role == "vit" else registry.llm and role == "llm",
+        registry=any(load.role == "borrower" for load in loads),
         device_ns=device_ns,
         guarded_share=ratio(guarded_ns, device_ns, n, "no device time in the window"),
         paths=[PATHS[path] for path in np.unique(x["path"][calls]).tolist()],

@@ -135,6 +135,7 @@ class RoleSummary:
     """copies of such models that were loaded"""
     copy_bytes: int
     registry: bool
+    """somebody found its copy in the registry"""
     device_ns: int
     guarded_share: Metric
     """share of its device time that passed a guard"""
