@@ -264,31 +264,34 @@ class _Converter:
 
         Stretches of no length have no slice, so a resume without restore is the begin of its run, and so on.
         """
-        device = self.log.scenario.device
-        by_kind: list[list[tuple[int, int]]] = [
-            sorted((begin, end) for begin, kind, end in slices if kind == wanted) for wanted in range(len(SLICES))
-        ]
-        _, runs, evicts, restores = by_kind
-        run_open = sum(end - begin for begin, end in runs) > row.run_ns
-        evict_open = sum(end - begin for begin, end in evicts) > row.evict_ns
-        restore_open = sum(end - begin for begin, end in restores) > row.restore_ns
+        runs, evicts, restores = (
+            sorted((begin, end) for begin, which, end in slices if SLICES[which] == kind)
+            for kind in ("run", "evict", "restore")
+        )
+        cut = {
+            "run": sum(end - begin for begin, end in runs) > row.run_ns,
+            "evict": sum(end - begin for begin, end in evicts) > row.evict_ns,
+            "restore": sum(end - begin for begin, end in restores) > row.restore_ns,
+        }
+        restored, evicted = {end: begin for begin, end in restores}, dict(evicts)
         yield row.started_ns, "start"
         for number, (begin_ns, end_ns) in enumerate(runs):
             last = number == len(runs) - 1
             if number:
-                yield (restores[number - 1][0] if device.restore_ns else begin_ns), "resume"
+                yield restored.pop(begin_ns, begin_ns), "resume"
             yield begin_ns, "run"
-            if last and (row.finished_ns != NEVER or run_open):
+            if last and (row.finished_ns != NEVER or cut["run"]):
                 return
             yield end_ns, "yield"
-            if not device.evict_ns:
-                yield end_ns, "freed"
-            elif number < len(evicts) and not (last and evict_open):
-                yield evicts[number][1], "freed"
-        if len(restores) == len(runs):
-            yield restores[-1][0], "resume"
-            if not restore_open:
-                yield restores[-1][1], "run"
+            if end_ns not in evicted:
+                if not self.log.scenario.device.evict_ns:
+                    yield end_ns, "freed"
+            elif not (last and cut["evict"]):
+                yield evicted[end_ns], "freed"
+        for end_ns, begin_ns in restored.items():
+            yield begin_ns, "resume"
+            if not cut["restore"]:
+                yield end_ns, "run"
 
 
 def placed_in(
