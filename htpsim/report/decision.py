@@ -12,7 +12,7 @@ from rich.text import Text
 
 from htpsim.report.cells import NONE, WIDTH, Footnotes, cell, estimated, stack, table
 from htpsim.results.metric import Metric
-from htpsim.results.replications import estimate
+from htpsim.results.replications import Estimate, estimate
 from htpsim.results.summary import RoleSummary, Summary
 from htpsim.spec import NORMAL, PRIORITIES
 
@@ -90,6 +90,7 @@ ROWS: Final[tuple[tuple[str, Pick], ...]] = (
     ("open at the end", _count(lambda s: s.overall.open_requests.n)),
     ("starved", _count(lambda s: sum(bool(c.starved) for c in s.clients.values()))),
 )
+JOBS_ROW: Final = 1 + next(i for i, (label, _) in enumerate(ROWS) if label.startswith("jobs"))
 WORDS: Final[tuple[tuple[str, Callable[[Summary], str]], ...]] = (
     ("policy", lambda s: s.guard.policy),
     ("slots", lambda s: f"{s.guard.slots}/{s.guard.slots_per}"),
@@ -101,7 +102,32 @@ MEANINGS: Final = (
     "off its share: largest distance of a client's share of device time from its water-filled share",
 )
 _FIGURES: Final = re.compile(r"\b\d[\d.,]*\b")
-_NOT_SET: Final = ("no deadline set", "no samples")
+_NOT_APPLICABLE: Final = (
+    "no deadline set", "no samples", "no model of role", "no call passe", "nothing was loaded", "fewer than 5 gaps",
+)  # fmt: skip
+CLIENT_ROWS_MAX: Final = 6
+"""So many other clients have rows of their own; of more, only the pooled figure is shown."""
+
+
+def _job_rows(variants: Variants) -> list[tuple[str, Pick]]:
+    """Return a row for the jobs of each other client: pooled with those of another they say little."""
+    summaries = [summary for runs in variants.values() for summary in runs]
+    names = list(dict.fromkeys(n for s in summaries for n, c in s.clients.items() if c.kind == "client"))
+    if not 1 < len(names) <= CLIENT_ROWS_MAX:
+        return []
+    return [(f"{name} [ms]", _job_of(name)) for name in names]
+
+
+def _job_of(name: str) -> Pick:
+    def pick(summary: Summary) -> Metric:
+        found = summary.clients.get(name)
+        return found.job.mean if found else Metric(None, 0, "ns", f"no client {name}")
+
+    return pick
+
+
+def _says_nothing(metric: Estimate) -> bool:
+    return metric.mean is None and metric.why.startswith(_NOT_APPLICABLE)
 
 
 def decision_table(variants: Variants, *, title: str = "Decision", width: int = WIDTH) -> RenderableType:
@@ -117,8 +143,9 @@ def decision_table(variants: Variants, *, title: str = "Decision", width: int = 
         Columns of the terminal; more variants than fit go into further blocks.
     """
     notes = Footnotes()
-    rows = [(label, [estimate([pick(s) for s in runs]) for runs in variants.values()]) for label, pick in ROWS]
-    rows = [(label, found) for label, found in rows if any(e.why not in _NOT_SET or e.mean is not None for e in found)]
+    picks = [*ROWS[:JOBS_ROW], *_job_rows(variants), *ROWS[JOBS_ROW:]]
+    rows = [(label, [estimate([pick(s) for s in runs]) for runs in variants.values()]) for label, pick in picks]
+    rows = [(label, found) for label, found in rows if not all(map(_says_nothing, found))]
     cells = [(label, [estimated(e, notes) for e in found]) for label, found in rows]
     cells += [(label, [text(runs[0]) for runs in variants.values()]) for label, text in WORDS]
     blocks = _blocks(list(variants), cells, width)
