@@ -14,52 +14,86 @@ from __future__ import annotations
 
 from typing import Any
 
-from htpsim.device.records import NOBODY, RUNNING, Records
+from htpsim.device.records import NO_DRAW, NOBODY, RUNNING, Records
 
 
 def share_bandwidth(dev: Any, jobs: Records, holders: Records) -> None:
-    """Leave in ``cap`` of every running graph with a demand what it may draw."""
+    """Leave in ``cap`` of every running graph with a demand what it may draw, and NO_DRAW in that of other holders."""
     drawing = 0
     wanted = 0
+    one = other = NOBODY
     for k in range(dev.holders):
-        job = jobs[holders[k]]
+        j = holders[k]
+        job = jobs[j]
+        job.cap = NO_DRAW
         if job.state == RUNNING and job.demand:
             job.cap = job.demand
             wanted += job.demand
             drawing += 1
+            other = one
+            one = j
     if drawing > 1 and dev.core_bandwidth:
         wanted = 0
         for core in range(dev.cores):
             cap_within_core(dev, jobs, holders, core)
         for k in range(dev.holders):
             job = jobs[holders[k]]
-            if job.state == RUNNING and job.demand:
+            if job.cap != NO_DRAW:
                 wanted += job.cap
     if dev.bandwidth and wanted > dev.bandwidth:
-        fill_device(dev, jobs, holders, drawing)
+        if drawing == 2:
+            fill_two(dev.bandwidth, jobs[one], jobs[other])
+        else:
+            fill_device(dev, jobs, holders, drawing)
+
+
+def fill_two(bandwidth: int, one: Any, other: Any) -> None:
+    """Lower the caps of two running graphs to their max-min shares of the device's bandwidth: the common case."""
+    least, most = one, other
+    if other.cap < one.cap or (other.cap == one.cap and other.execute < one.execute):
+        least, most = other, one
+    half, rest = bandwidth // 2, bandwidth - least.cap
+    if least.cap > half:
+        least.cap, rest = half, bandwidth - half
+    most.cap = rest if most.cap > rest else most.cap
 
 
 def fill_device(dev: Any, jobs: Records, holders: Records, drawing: int) -> None:
     """Lower the caps of the `drawing` running graphs to their max-min shares of the device's bandwidth."""
-    for k in range(dev.holders):
-        jobs[holders[k]].seen = 0
     left = dev.bandwidth
-    while drawing:
-        best = NOBODY
-        least = 0
+    level = left // drawing
+    for k in range(dev.holders):
+        job = jobs[holders[k]]
+        job.seen = 1 if job.cap == NO_DRAW else 0
+    k = 0
+    while k < dev.holders:
+        job = jobs[holders[k]]
+        k += 1
+        if job.cap <= level and not job.seen:  # has all it wants, and leaves the others more than they had
+            job.seen = 1
+            left -= job.cap
+            drawing -= 1
+            level = left // drawing
+            k = 0
+    spare = left - level * drawing
+    while spare:  # what division leaves goes to those who are served last, by (demand, number)
+        last = NOBODY
         for k in range(dev.holders):
             j = holders[k]
             job = jobs[j]
-            if job.state == RUNNING and job.demand and not job.seen:
-                cap = job.cap
-                if best == NOBODY or cap < least or (cap == least and job.execute < jobs[best].execute):
-                    best = j
-                    least = cap
-        least = min(least, left // drawing)
-        jobs[best].cap = least
-        jobs[best].seen = 1
-        left -= least
-        drawing -= 1
+            if not job.seen and (
+                last == NOBODY
+                or job.cap > jobs[last].cap
+                or (job.cap == jobs[last].cap and job.execute > jobs[last].execute)
+            ):
+                last = j
+        jobs[last].cap = level + 1
+        jobs[last].seen = 1
+        spare -= 1
+    for k in range(dev.holders):
+        job = jobs[holders[k]]
+        if not job.seen:
+            job.cap = level
 
 
 def cap_within_core(dev: Any, jobs: Records, holders: Records, core: int) -> None:
@@ -69,7 +103,7 @@ def cap_within_core(dev: Any, jobs: Records, holders: Records, core: int) -> Non
     for k in range(dev.holders):
         job = jobs[holders[k]]
         job.seen = 1
-        if job.state == RUNNING and job.demand and job.cores & bit:
+        if job.cap != NO_DRAW and job.cores & bit:
             job.seen = 0
             drawing += 1
     left = dev.core_bandwidth

@@ -17,6 +17,9 @@ FULL_RATE: Final = 1 << WORK_SCALE
 (QUEUED, WAITING, ACQUIRING, RUNNING, EVICTING, RESTORING, DONE) = range(7)
 STATE_NAMES: Final = ("queued", "waiting", "acquiring", "running", "evicting", "restoring", "done")
 
+NO_DRAW: Final = -1
+"""In place of a bandwidth: draws none."""
+
 LATENCY, GRID = range(2)
 """Yield rules."""
 
@@ -81,6 +84,7 @@ JOB_FIELDS: Final = (
     "since_ns",  # beginning of the present state
     "left",  # work left
     "rate",  # work done a ns: 2^20 at full rate
+    "share",  # bandwidth that gives it this rate, or NO_DRAW before there is any
     "settled_ns",  # instant up to which `left` is right
     "timer_ns",  # when the device must look at it next; NEVER for not at all
     "yield_asked",

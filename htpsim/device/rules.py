@@ -40,6 +40,7 @@ from htpsim.device.records import (
     FULL_RATE,
     GRID,
     NEVER,
+    NO_DRAW,
     NOBODY,
     QUEUED,
     RESTORING,
@@ -145,9 +146,10 @@ def take_cores(dev: Any, cores: Records, job: Any, j: int, now_ns: int) -> int:
     left = job.width
     while left:
         core = cores[c]
-        if core.held == 0 and (core.cold or now_ns - core.idle_since_ns > dev.idle_timeout_ns):
-            power_up_ns = dev.power_up_ns
-        core.cold = 0
+        if dev.power_up_ns and core.held == 0:
+            if core.cold or now_ns - core.idle_since_ns > dev.idle_timeout_ns:
+                power_up_ns = dev.power_up_ns
+            core.cold = 0
         core.holder = j
         core.held += 1
         left -= 1
@@ -210,10 +212,11 @@ def run(dev: Any, job: Any, now_ns: int) -> None:
     job.settled_ns = now_ns
     if dev.shares and job.demand:
         job.rate = 0  # until rates are shared out, in this instant
+        job.share = NO_DRAW
         dev.rates_stale = 1
         return
     job.rate = FULL_RATE
-    job.timer_ns = now_ns - (-job.left // FULL_RATE)
+    job.timer_ns = now_ns + (job.left + FULL_RATE - 1 >> WORK_SCALE)
     if job.yield_asked:
         bring_forward(dev, job, now_ns)
 
@@ -222,15 +225,17 @@ def bring_forward(dev: Any, job: Any, now_ns: int) -> None:
     """Set the timer of a running job that was asked to yield: to its yield, if that comes before its end."""
     yield_ns = job.yield_ns
     if dev.yield_rule == GRID:
-        yield_ns = now_ns - (-max(0, job.yield_work - (job.work - job.left)) // job.rate)
+        before = max(0, job.yield_work - (job.work - job.left))
+        yield_ns = now_ns + (before + job.rate - 1) // job.rate
     job.timer_ns = min(job.timer_ns, max(now_ns, yield_ns))
 
 
 def settle(job: Any, now_ns: int) -> None:
     """Count the work a running job has done up to now."""
-    left = job.left - job.rate * (now_ns - job.settled_ns)
-    job.left = left if left > 0 else 0
-    job.settled_ns = now_ns
+    if job.settled_ns != now_ns:
+        left = job.left - job.rate * (now_ns - job.settled_ns)
+        job.left = left if left > 0 else 0
+        job.settled_ns = now_ns
 
 
 def ask_to_yield(dev: Any, job: Any, now_ns: int) -> None:
@@ -252,7 +257,7 @@ def withdraw_request(dev: Any, job: Any, now_ns: int) -> None:
     job.yield_due = 0
     if job.state == RUNNING:
         settle(job, now_ns)
-        job.timer_ns = now_ns - (-job.left // job.rate)
+        job.timer_ns = now_ns + (job.left + job.rate - 1) // job.rate
 
 
 def evict(dev: Any, cores: Records, jobs: Records, holders: Records, evicted: Records, j: int, now_ns: int) -> None:
@@ -366,17 +371,19 @@ def share_rates(dev: Any, jobs: Records, holders: Records, now_ns: int) -> None:
     share_bandwidth(dev, jobs, holders)
     for k in range(dev.holders):
         job = jobs[holders[k]]
-        if job.state == RUNNING and job.demand:
+        cap = job.cap
+        if cap not in (NO_DRAW, job.share):
+            job.share = cap
             rate = FULL_RATE
-            if job.cap < job.demand:
-                rate = (job.cap << WORK_SCALE) // job.demand
+            if cap < job.demand:
+                rate = (cap << WORK_SCALE) // job.demand
                 if rate == 0:
                     rate = 1
             if rate != job.rate:
                 settle(job, now_ns)
                 job.rate = rate
                 if not job.yield_due:
-                    job.timer_ns = now_ns - (-job.left // rate)
+                    job.timer_ns = now_ns + (job.left + rate - 1) // rate
                     if job.yield_asked:
                         bring_forward(dev, job, now_ns)
 

@@ -12,7 +12,8 @@ from heapq import heappop, heappush
 from typing import Any, Final
 
 import simpy
-from simpy.events import Event
+from simpy.core import SimTime
+from simpy.events import NORMAL, Event, EventPriority
 
 DEVICE, HOST, TIMER, GRANT, DISPATCH = range(5)
 """Phases: ends on a core; what a thread does; a guard's timers; one grant; one core's new running set."""
@@ -74,6 +75,8 @@ class Clock(simpy.Environment):
 
     def __init__(self) -> None:
         super().__init__()
+        self._busy = True
+        """whether SimPy's queue may have something left in this instant"""
         self.due_ns = NO_TIME
         self.due: Callable[[], int] = _nowhere
         self.due_place: Callable[[], int] = _nowhere
@@ -82,7 +85,9 @@ class Clock(simpy.Environment):
         self.give_back: Callable[[int], None] = _nobody
         self.return_place: Callable[[int], int] = _somewhere
         self.wanted = 0
-        self._actions: dict[int, Callable[[], None]] = {}
+        self._actions: list[Callable[[], None]] = []
+        self._firsts: dict[int, tuple[Callable[[], None], int]] = {}
+        """for each value that ``wanted`` had so far: its first action, and what is wanted besides"""
 
     @property
     def now(self) -> int:
@@ -91,49 +96,63 @@ class Clock(simpy.Environment):
 
     def bit(self, action: Callable[[], None]) -> int:
         """Return the bit of ``wanted`` that stands for an action; to be called in the order of their places."""
-        bit = 1 << len(self._actions)
-        self._actions[bit] = action
-        return bit
+        self._actions.append(action)
+        return 1 << len(self._actions) - 1
+
+    def _first(self, wanted: int) -> tuple[Callable[[], None], int]:
+        bit = wanted & -wanted
+        self._firsts[wanted] = self._actions[bit.bit_length() - 1], wanted ^ bit
+        return self._firsts[wanted]
 
     def step(self) -> None:
         """Do the next thing in the total order, and what follows in this instant until SimPy's queue has its turn."""
         queue: list[Any] = self._queue
-        if self.wanted or self.returns or self.due_ns == self._now:
-            now, at_ns = self._now, queue[0][0] if queue else NO_TIME
+        firsts, returns = self._firsts, self.returns
+        if self.wanted or returns:
+            now = self._now
         else:
-            now, at_ns = self.due_ns, queue[0][0] if queue else NO_TIME
+            now = self.due_ns
+            at_ns = queue[0][0] if queue else NO_TIME
             if at_ns < now or now == NO_TIME:
+                self._busy = True  # for all that is known
                 super().step()
                 return
             self._now = now
-        while at_ns != now or queue[0][1] >= self._next_place():
+            self._busy = at_ns == now
+        while not self._busy or not self._queue_is_first():
             if self.due_ns == now:
                 j = self.due()
                 if j >= 0:
-                    if at_ns == now or self.returns or self.due_ns == now:
-                        heappush(self.returns, (self.return_place(j), j))
+                    if self._busy or returns or self.due_ns == now:
+                        heappush(returns, (self.return_place(j), j))
                     else:
                         self.give_back(j)
-            elif self.returns:
-                self.give_back(heappop(self.returns)[1])
+            elif returns:
+                self.give_back(heappop(returns)[1])
             elif self.wanted:
-                wanted = self.wanted
-                bit = wanted & -wanted
-                self.wanted = wanted ^ bit
-                self._actions[bit]()
+                action, self.wanted = firsts.get(self.wanted) or self._first(self.wanted)
+                action()
             else:
                 return
-            if queue:
-                at_ns = queue[0][0]
         super().step()
 
-    def _next_place(self) -> int:
-        """Return the place in this instant of what comes first beside SimPy's queue."""
+    def _queue_is_first(self) -> bool:
+        """Tell whether what comes next in this instant is in SimPy's queue; note when nothing of it is left there."""
+        queue: list[Any] = self._queue
+        if not queue or queue[0][0] != self._now:
+            self._busy = False
+            return False
         if self.due_ns == self._now:
-            return self.due_place()
+            return bool(queue[0][1] < self.due_place())
         if self.returns:
-            return self.returns[0][0]
-        return _GRANTS if self.wanted else LAST + 1
+            return bool(queue[0][1] < self.returns[0][0])
+        return not self.wanted or bool(queue[0][1] < _GRANTS)
+
+    def schedule(self, event: Event, priority: EventPriority = NORMAL, delay: SimTime = 0) -> None:
+        """Schedule an event as SimPy does, and take note of one in this instant."""
+        if delay == 0:
+            self._busy = True
+        super().schedule(event, priority, delay)
 
     def peek(self) -> Any:
         """Return the time of the next thing to happen."""
@@ -148,6 +167,8 @@ class Clock(simpy.Environment):
 
     def happen(self, event: Event, delay_ns: int, where: int) -> None:
         """Let `event` happen after a delay, at its place in that instant."""
+        if delay_ns == 0:
+            self._busy = True
         heappush(self._queue, (self._now + delay_ns, where, next(self._eid), event))  # type: ignore[misc]
 
     def at(self, delay_ns: int, where: int, action: Action) -> Instant:

@@ -80,6 +80,8 @@ class Machine:
         self.holders: list[int] = []
         self.evicted: list[int] = []
         self.slices: list[tuple[int, int, int, int]] = []
+        self._records = (self.dev, self.cores, self.contexts, jobs, self.clients, self.holders, self.evicted)
+        """all of them at once, for the rules"""
         self._bits = [env.bit(partial(self._dispatch, c)) for c in range(device.cores)]
         self._shift = self._bits[0].bit_length() - 1
         self._due = NOBODY
@@ -99,8 +101,9 @@ class Machine:
 
     def submit(self, j: int) -> None:
         """Hand graphExecute `j` to the device."""
-        env, dev = self.env, self.dev
-        rules.submit(dev, self.cores, self.contexts, self.jobs, self.clients, j, env._now)
+        env = self.env
+        dev, cores, contexts, jobs, clients, _, _ = self._records
+        rules.submit(dev, cores, contexts, jobs, clients, j, env._now)
         env.wanted |= dev.stale << self._shift
         if self.check:
             self.validate()
@@ -111,11 +114,12 @@ class Machine:
 
     def _look(self) -> int:
         """Move on the graphExecute that is due; return it if it returns in this instant, else NOBODY."""
-        env, dev, jobs, holders, j = self.env, self.dev, self.jobs, self.holders, self._due
+        env, j = self.env, self._due
+        dev, cores, contexts, jobs, clients, holders, _ = self._records
         job = jobs[j]
         now = env._now
         state, since_ns = job.state, job.since_ns
-        rules.look(dev, self.cores, self.contexts, jobs, self.clients, holders, j, now)
+        rules.look(dev, cores, contexts, jobs, clients, holders, j, now)
         if job.evictions and now > since_ns and not job.yield_due:
             self.slices.append((job.execute, KINDS[state], since_ns, now))
         env.wanted |= dev.stale << self._shift
@@ -135,10 +139,11 @@ class Machine:
 
     def _dispatch(self, core: int) -> None:
         """Bring a core's running set up to date."""
-        env, dev, jobs, holders = self.env, self.dev, self.jobs, self.holders
+        env = self.env
+        dev, cores, _, jobs, clients, holders, evicted = self._records
         if not dev.stale >> core & 1:
             return
-        rules.dispatch(dev, self.cores, jobs, self.clients, holders, self.evicted, core, env._now)
+        rules.dispatch(dev, cores, jobs, clients, holders, evicted, core, env._now)
         if dev.evicted:
             self._note_evicted(env._now)
         self._due = due = rules.next_due(dev, jobs, holders)

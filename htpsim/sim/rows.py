@@ -30,14 +30,14 @@ def row(job: Any, returned_ns: int) -> Row:
 def open_row(job: Any) -> Row:
     """Return the row of one that the end of the run cut short, with only the parts that have ended."""
     granted, submitted = job.granted_ns != NEVER, job.submitted_ns != NEVER
-    if not granted:
-        job.overhead_ns = 0
     told = Execute(*row(job, NEVER))._replace(rpc_return_ns=0)
     if not granted:
         told = told._replace(guard_wait_ns=0)
-    if not submitted:  # the device has not seen it: these are of the record's last graphExecute
+    if not submitted:  # the device has not seen it: the rest is of the record's last graphExecute
         parts = ("guard_overhead_ns", "rpc_ns", "device_wait_ns", "acquire_ns", "run_ns", "evict_ns", "restore_ns")
-        told = told._replace(evictions=0, **dict.fromkeys(parts, 0))
+        told = told._replace(started_ns=NEVER, evictions=0, **dict.fromkeys(parts, 0))
+    if not submitted or job.state != DONE:
+        told = told._replace(finished_ns=NEVER)
     return tuple(told)
 
 

@@ -127,7 +127,7 @@ class Runtime:
         job.solo_ns, job.demand = time
         job.work = time[0] << WORK_SCALE
         job.called_ns = env._now
-        job.granted_ns = job.submitted_ns = job.started_ns = job.finished_ns = NEVER
+        job.granted_ns = job.submitted_ns = NEVER
         job.hold = hold
         job.about = call.about
         event = job.returned = _new(Instant)  # as Instant(env), without the call of its __init__
