@@ -27,6 +27,7 @@ SHARED, OWN = 100, 7
 
 _keys = st.sampled_from(KEYS)
 _users = st.sampled_from(USERS)
+_which = st.integers(0, 7)
 
 
 @dataclass(slots=True)
@@ -39,6 +40,11 @@ class _Model:
     executing: Counter[str] = field(default_factory=Counter)
     loads: int = 0
     running: dict[str, list[int]] = field(default_factory=dict)
+
+    def someone(self, which: int) -> str:
+        """Return a user, most often one that is there."""
+        there = self.users if which < 6 else []
+        return there[which % len(there)] if there else USERS[which % len(USERS)]
 
 
 class RegistryMachine(RuleBasedStateMachine):
@@ -134,11 +140,12 @@ class RegistryMachine(RuleBasedStateMachine):
         model.loading = False
         self.use("count", key, users=len(self.registry.users(key)))
 
-    @rule(key=_keys, user=_users)
-    def begin(self, key: Any, user: str) -> None:
+    @rule(key=_keys, which=_which)
+    def begin(self, key: Any, which: int) -> None:
         """Begin to execute a graph."""
         self.now_ns += 1
         model = self.models[key]
+        user = model.someone(which)
         if user not in model.users or model.loading:
             self.refused(lambda: self.registry.begin_execute(key, user), f"a graph of {user}, no user of {key},")
             return
@@ -151,11 +158,12 @@ class RegistryMachine(RuleBasedStateMachine):
         self.trace.events += [Event(self.now_ns, "call", number), Event(self.now_ns, "submit", number)]
         model.running.setdefault(user, []).append(number)
 
-    @rule(key=_keys, user=_users)
-    def end(self, key: Any, user: str) -> None:
+    @rule(key=_keys, which=_which)
+    def end(self, key: Any, which: int) -> None:
         """End the execution of a graph."""
         self.now_ns += 1
         model = self.models[key]
+        user = model.someone(which)
         if not model.executing[user]:
             self.refused(lambda: self.registry.end_execute(key, user), f"the end of no graph of {user}")
             return
@@ -163,11 +171,12 @@ class RegistryMachine(RuleBasedStateMachine):
         model.executing[user] -= 1
         self.trace.events.append(Event(self.now_ns, "return", model.running[user].pop(0)))
 
-    @rule(key=_keys, user=_users)
-    def let_go(self, key: Any, user: str) -> None:
+    @rule(key=_keys, which=_which)
+    def let_go(self, key: Any, which: int) -> None:
         """Release a model."""
         self.now_ns += 1
         model = self.models[key]
+        user = model.someone(which)
         if user not in model.users or model.loading or model.executing[user]:
             self.refused(lambda: self.registry.release(key, user), f"the release of {key} by {user}")
             return
