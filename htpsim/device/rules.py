@@ -33,6 +33,8 @@ from typing import Any
 
 from htpsim.device.admission import admit, first_waiting, holds_core, is_admitted, next_to_start
 from htpsim.device.bandwidth import share_bandwidth
+from htpsim.device.contexts import become_client, cease_client, queue_up
+from htpsim.device.holding import free_cores, take_cores
 from htpsim.device.records import (
     ACQUIRING,
     DONE,
@@ -42,7 +44,6 @@ from htpsim.device.records import (
     NEVER,
     NO_DRAW,
     NOBODY,
-    QUEUED,
     RESTORING,
     RUNNING,
     WAITING,
@@ -75,112 +76,6 @@ def submit(dev: Any, cores: Records, contexts: Records, jobs: Records, clients: 
         become_client(dev, cores, jobs, clients, j)
     else:
         queue_up(dev, cores, context, jobs, clients, j)
-
-
-def queue_up(dev: Any, cores: Records, context: Any, jobs: Records, clients: Records, j: int) -> None:
-    """Put job `j` behind others of its context: by submission, and of one instant by number, as a core takes them.
-
-    So it makes no difference whether graphs that compete for one core share a context there or not.
-    """
-    job, head, before = jobs[j], context.head, context.tail
-    job.state = QUEUED
-    if not goes_behind(job, jobs[before]):
-        if not goes_behind(job, jobs[head]) and jobs[head].started_ns == NEVER:
-            cease_client(dev, cores, jobs, clients, head)
-            jobs[head].state = QUEUED
-            job.next_in_context = head
-            context.head = j
-            become_client(dev, cores, jobs, clients, j)
-            return
-        before = head
-        while jobs[before].next_in_context != NOBODY and goes_behind(job, jobs[jobs[before].next_in_context]):
-            before = jobs[before].next_in_context
-    job.next_in_context = jobs[before].next_in_context
-    jobs[before].next_in_context = j
-    if job.next_in_context == NOBODY:
-        context.tail = j
-
-
-def goes_behind(job: Any, other: Any) -> bool:
-    """Tell whether a job that is submitted now goes behind another of its context."""
-    return bool(other.arrival_ns < job.arrival_ns or other.execute < job.execute)
-
-
-def become_client(dev: Any, cores: Records, jobs: Records, clients: Records, j: int) -> None:
-    """Make the head of a context a client of its cores."""
-    job = jobs[j]
-    job.state = WAITING
-    job.client_at = dev.clients
-    clients[dev.clients] = j
-    dev.clients += 1
-    if not job.qnn:
-        count_other(dev, cores, job, 1)
-    core = cores[job.core]
-    if core.held and not core.others and not dev.gangs and job.level <= jobs[core.holder].level:
-        return  # only one can run there, and it is not this one
-    dev.stale |= job.cores
-
-
-def cease_client(dev: Any, cores: Records, jobs: Records, clients: Records, j: int) -> None:
-    """Take a job that holds no cores off the list of clients."""
-    job = jobs[j]
-    dev.clients -= 1
-    last = clients[dev.clients]
-    clients[job.client_at] = last
-    jobs[last].client_at = job.client_at
-    if not job.qnn:
-        count_other(dev, cores, job, -1)
-
-
-def count_other(dev: Any, cores: Records, job: Any, change: int) -> None:
-    """Count a client that is not a QNN graph in or out."""
-    for c in range(dev.cores):
-        if job.cores >> c & 1:
-            cores[c].others += change
-
-
-def take_cores(dev: Any, cores: Records, job: Any, j: int, now_ns: int) -> int:
-    """Take the cores of job `j`, neighbours from its first on; return how long they take to power up, in ns."""
-    power_up_ns: int = 0
-    c = job.core
-    left = job.width
-    while left:
-        core = cores[c]
-        if dev.power_up_ns and core.held == 0:
-            if core.cold or now_ns - core.idle_since_ns > dev.idle_timeout_ns:
-                power_up_ns = dev.power_up_ns
-            core.cold = 0
-        core.holder = j
-        core.held += 1
-        left -= 1
-        if left:
-            c = (c + 1) % dev.cores
-    return power_up_ns
-
-
-def free_cores(dev: Any, cores: Records, jobs: Records, holders: Records, j: int, now_ns: int) -> None:
-    """Take a job off its cores; they must be looked at again."""
-    job = jobs[j]
-    dev.holders -= 1
-    last = holders[dev.holders]
-    holders[job.holder_at] = last
-    jobs[last].holder_at = job.holder_at
-    dev.stale |= job.cores
-    c = job.core
-    left = job.width
-    while left:
-        core = cores[c]
-        core.held -= 1
-        if core.held == 0:
-            core.holder = NOBODY
-            core.idle_since_ns = now_ns
-        else:
-            for k in range(dev.holders):
-                if jobs[holders[k]].cores >> c & 1:
-                    core.holder = holders[k]
-        left -= 1
-        if left:
-            c = (c + 1) % dev.cores
 
 
 def start(dev: Any, cores: Records, jobs: Records, holders: Records, j: int, now_ns: int) -> None:
