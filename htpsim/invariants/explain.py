@@ -131,6 +131,8 @@ def _fits(history: History, name: str, policy: type[Policy], choices: Any) -> It
 def _ranks(history: History, name: str) -> tuple[str, ...]:
     """Return what a policy may take for a rank: nothing at all where it would be ``fifo`` by another name."""
     accounts = [account for accounts in history.accounts.values() for account in accounts]
+    if name == history.trace.guard.policy:
+        return ("",)
     if name == "edf" and all(span.call.deadline_ns == NOWHERE for span in history.guarded):
         return ()
     if name == "priority" and len({account.rank for account in accounts}) == 1:
