@@ -8,6 +8,7 @@ import pytest
 
 from htpsim.errors import FormatError, HtpsimError, InvariantError, ScenarioError
 from htpsim.experiments.check import check_file, check_log, declared
+from htpsim.experiments.replay import replay_command
 from htpsim.experiments.trace import trace_of
 from htpsim.formats.trace import write_trace
 from htpsim.invariants import RULES, Trace, check_trace, story
@@ -69,9 +70,8 @@ def test_a_broken_run_tells_the_story_and_the_command(monkeypatch: pytest.Monkey
 def test_the_command_of_a_run_names_scenario_seed_and_replication() -> None:
     scenario = random_scenario(5)
 
-    assert trace_of(simulate(scenario, 2)).replay == (
-        f"htpsim run scenario --seed {scenario.run.seed} --for {scenario.run.duration_ns}ns --replicate 2 --check"
-    )
+    expected = replay_command(scenario, "scenario", replication=2, check=True)
+    assert trace_of(simulate(scenario, 2)).replay == expected
 
 
 def test_a_file_is_checked_rule_by_rule(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_some_rules_may_be_asked_for(tmp_path: Path) -> None:
 def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_text('{"htpsim_trace": 1}\n{"ev": "call"', encoding="utf-8")
 
-    with pytest.raises(FormatError, match="x.jsonl:2: .*cut off"):
+    with pytest.raises(FormatError, match=r"x.jsonl:2: .*cut off"):
         check_file(tmp_path / "x.jsonl")
     assert check_file(tmp_path / "x.jsonl", lenient=True).ok
 
