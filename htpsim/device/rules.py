@@ -86,13 +86,7 @@ def start(dev: Any, cores: Records, jobs: Records, holders: Records, j: int, now
     job.holder_at = dev.holders
     holders[dev.holders] = j
     dev.holders += 1
-    prelude_ns = 0
-    if job.width == 1 and not dev.power_up_ns:
-        core = cores[job.core]
-        core.holder = j
-        core.held += 1
-    else:
-        prelude_ns = take_cores(dev, cores, job, j, now_ns)
+    prelude_ns = take_cores(dev, cores, job, j, now_ns)
     if job.started_ns == NEVER:
         job.started_ns = now_ns
         job.state = ACQUIRING
@@ -100,7 +94,7 @@ def start(dev: Any, cores: Records, jobs: Records, holders: Records, j: int, now
     else:
         job.state = RESTORING
         prelude_ns = dev.restore_ns
-    if prelude_ns:
+    if prelude_ns > 0:
         job.timer_ns = now_ns + prelude_ns
     else:
         run(dev, job, now_ns)

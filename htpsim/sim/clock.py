@@ -75,8 +75,8 @@ class Clock(simpy.Environment):
 
     def __init__(self) -> None:
         super().__init__()
-        self.hurry = True
-        """whether in this instant something may be pending that comes before grants and dispatches"""
+        self._busy = True
+        """whether SimPy's queue may have something left in this instant"""
         self.due_ns = NO_TIME
         self.due: Callable[[], int] = _nowhere
         self.due_place: Callable[[], int] = _nowhere
@@ -106,55 +106,52 @@ class Clock(simpy.Environment):
 
     def step(self) -> None:
         """Do the next thing in the total order, and what follows in this instant until SimPy's queue has its turn."""
-        if not self.wanted and not self.returns:
-            queue: list[Any] = self._queue
-            at_ns, due_ns = queue[0][0] if queue else NO_TIME, self.due_ns
-            if at_ns < due_ns or due_ns == NO_TIME:
+        queue: list[Any] = self._queue
+        firsts, returns = self._firsts, self.returns
+        if self.wanted or returns:
+            now = self._now
+        else:
+            now = self.due_ns
+            at_ns = queue[0][0] if queue else NO_TIME
+            if at_ns < now or now == NO_TIME:
+                self._busy = True  # for all that is known
                 super().step()
                 return
-            self._now = due_ns
-        firsts = self._firsts
-        self.hurry = True
-        while True:
-            if self.hurry:
-                if self._hurry():
-                    super().step()
-                    return
+            self._now = now
+            self._busy = at_ns == now
+        while not self._busy or not self._queue_is_first():
+            if self.due_ns == now:
+                j = self.due()
+                if j >= 0:
+                    if self._busy or returns or self.due_ns == now:
+                        heappush(returns, (self.return_place(j), j))
+                    else:
+                        self.give_back(j)
+            elif returns:
+                self.give_back(heappop(returns)[1])
             elif self.wanted:
                 action, self.wanted = firsts.get(self.wanted) or self._first(self.wanted)
                 action()
             else:
                 return
+        super().step()
 
-    def _hurry(self) -> bool:
-        """Do what comes before grants and dispatches; or tell that it is SimPy's turn, or that there is nothing."""
-        now, queue = self._now, self._queue
-        busy = bool(queue) and queue[0][0] == now
-        if self.due_ns == now:
-            if busy and queue[0][1] < self.due_place():
-                return True
-            j = self.due()
-            if j < 0:
-                return False
-            busy = busy or (bool(queue) and queue[0][0] == now)
-            if busy or self.returns or self.due_ns == now:
-                heappush(self.returns, (self.return_place(j), j))
-                return False
-            self.hurry = False
-            self.give_back(j)
-        elif self.returns:
-            if busy and queue[0][1] < self.returns[0][0]:
-                return True
-            self.give_back(heappop(self.returns)[1])
-        else:
-            self.hurry = False
-            return busy and (not self.wanted or queue[0][1] < _GRANTS)
-        return False
+    def _queue_is_first(self) -> bool:
+        """Tell whether what comes next in this instant is in SimPy's queue; note when nothing of it is left there."""
+        queue: list[Any] = self._queue
+        if not queue or queue[0][0] != self._now:
+            self._busy = False
+            return False
+        if self.due_ns == self._now:
+            return bool(queue[0][1] < self.due_place())
+        if self.returns:
+            return bool(queue[0][1] < self.returns[0][0])
+        return not self.wanted or bool(queue[0][1] < _GRANTS)
 
     def schedule(self, event: Event, priority: EventPriority = NORMAL, delay: SimTime = 0) -> None:
         """Schedule an event as SimPy does, and take note of one in this instant."""
         if delay == 0:
-            self.hurry = True
+            self._busy = True
         super().schedule(event, priority, delay)
 
     def peek(self) -> Any:
@@ -171,7 +168,7 @@ class Clock(simpy.Environment):
     def happen(self, event: Event, delay_ns: int, where: int) -> None:
         """Let `event` happen after a delay, at its place in that instant."""
         if delay_ns == 0:
-            self.hurry = True
+            self._busy = True
         heappush(self._queue, (self._now + delay_ns, where, next(self._eid), event))  # type: ignore[misc]
 
     def at(self, delay_ns: int, where: int, action: Action) -> Instant:

@@ -1,7 +1,4 @@
-"""The guard of one process in SimPy: when a grant is made, and when a policy's timer is due.
-
-Calls and releases come from the runtime, which applies the rules to a lane's records and asks for its grants.
-"""
+"""The guard of one process in SimPy: when a grant is made, and when a policy's timer is due."""
 
 from __future__ import annotations
 
@@ -21,17 +18,16 @@ from htpsim.spec.records import record_class
 
 
 class Lane:
-    """One set of slots with its own clock and its own records of every account of the process.
-
-    ``wanted`` is the bit of the clock's that asks for a grant.
-    """
+    """One set of slots with its own clock and its own records of every account of the process."""
 
     def __init__(self, guard: GuardShell, params: dict[str, int], slots: int, accounts: list[AccountPlan]) -> None:
         policy = guard.policy
         lane_type = record_class("LaneRecord", (*LANE_FIELDS, *policy.lane_fields, *policy.params))
         account_type = record_class("Account", (*ACCOUNT_FIELDS, *policy.account_fields))
         self.guard = guard
-        self.wanted = guard.wanted
+        self.env = guard.env
+        self.jobs = guard.jobs
+        self.wanted, self.check = guard.wanted, guard.check
         self.wake, self.charge = policy.wake, policy.charge
         self.record: Any = lane_type()
         self.accounts: list[Any] = [account_type() for _ in accounts]
@@ -46,9 +42,23 @@ class Lane:
         self.timer_due_ns = NEVER
         """the instant for which the policy asked"""
 
+    def call(self, account: int, j: int) -> None:
+        """Let graphExecute `j` wait for a slot."""
+        if rules.call(self.record, self.accounts, self.jobs, account, j, self.env._now, self.wake):
+            self.env.wanted |= self.wanted
+        if self.check:
+            self.validate()
+
+    def release(self, account: int, cost_ns: int) -> None:
+        """Give back a slot and charge its use."""
+        if rules.release(self.record, self.accounts, account, cost_ns, self.env._now, self.charge):
+            self.env.wanted |= self.wanted
+        if self.check:
+            self.validate()
+
     def validate(self) -> None:
         """Raise InvariantError unless the lane's records agree."""
-        rules.validate(self.record, self.accounts, self.guard.jobs, self.guard.policy.name)
+        rules.validate(self.record, self.accounts, self.jobs, self.guard.policy.name)
 
 
 class GuardShell:

@@ -126,7 +126,8 @@ class Machine:
         if job.timer_ns == NEVER and not dev.tied:
             env.due_ns = NO_TIME  # in this instant, which has a dispatch to come
         else:
-            self._look_ahead()
+            self._due = due = rules.next_due(dev, jobs, holders)
+            env.due_ns = NO_TIME if due == NOBODY else jobs[due].timer_ns
         if self.check:
             self.validate()
         if job.state != DONE:
@@ -147,16 +148,8 @@ class Machine:
             self._note_evicted(env._now)
         self._due = due = rules.next_due(dev, jobs, holders)
         env.due_ns = NO_TIME if due == NOBODY else jobs[due].timer_ns
-        if env.due_ns == env._now:
-            env.hurry = True
         if self.check:
             self.validate()
-
-    def _look_ahead(self) -> None:
-        """Find out what the device does next."""
-        env, jobs = self.env, self.jobs
-        self._due = due = rules.next_due(self.dev, jobs, self.holders)
-        env.due_ns = NO_TIME if due == NOBODY else jobs[due].timer_ns
 
     def _note_evicted(self, now: int) -> None:
         """Record the stretches that ended with an eviction, and the acquire before the first of them."""

@@ -17,6 +17,7 @@ OWN_FIELDS: Final = (
     "solo_ns",
     "called_ns",
     "granted_ns",
+    "submitted_ns",
     "overhead_ns",
     "hold",  # the thread releases the guard itself, later than the return
     "returned",  # the event its thread waits on; None when the record is not in use

@@ -15,7 +15,7 @@ def row(job: Any, returned_ns: int) -> Row:
     graph, copy, core, path, level, weight, account = job.about
     called_ns = job.called_ns
     granted_ns = job.granted_ns
-    submitted_ns = job.arrival_ns
+    submitted_ns = job.submitted_ns
     finished_ns = job.finished_ns
     overhead_ns = job.overhead_ns
     return (
@@ -29,7 +29,7 @@ def row(job: Any, returned_ns: int) -> Row:
 
 def open_row(job: Any) -> Row:
     """Return the row of one that the end of the run cut short, with only the parts that have ended."""
-    granted, submitted = job.granted_ns != NEVER, job.arrival_ns != NEVER
+    granted, submitted = job.granted_ns != NEVER, job.submitted_ns != NEVER
     told = Execute(*row(job, NEVER))._replace(rpc_return_ns=0)
     if not granted:
         told = told._replace(guard_wait_ns=0)
@@ -43,4 +43,4 @@ def open_row(job: Any) -> Row:
 
 def on_its_way(job: Any) -> bool:
     """Tell whether a graphExecute is neither waiting for the guard nor on the device."""
-    return bool(job.granted_ns != NEVER and (job.arrival_ns == NEVER or job.state == DONE))
+    return bool(job.granted_ns != NEVER and (job.submitted_ns == NEVER or job.state == DONE))

@@ -14,7 +14,7 @@ from htpsim.device.records import NEVER, WORK_SCALE
 from htpsim.errors import InvariantError
 from htpsim.results.columns import PARTS, PATH_BYPASS, PATH_GENIE, PATH_QNN, Execute
 from htpsim.results.log import Row
-from htpsim.sched import POLICIES, guard, policy_class, policy_params, watched
+from htpsim.sched import POLICIES, policy_class, policy_params, watched
 from htpsim.sched.policy import NO_DEADLINE
 from htpsim.sim.clock import GAP, RETURN, Clock, Instant, host_place
 from htpsim.sim.guards import GuardShell
@@ -49,28 +49,27 @@ class Runtime:
         gangs = any(g.width > 1 for c in plan.clients for m in c.models for g in m.all_graphs)
         finished = self._finished if self.rpc_return_ns else None
         self.machine = Machine(env, scenario.device, self.jobs, finished, gangs=gangs, check=check)
-        self.submit = self.machine.submit
         env.give_back, env.return_place = self._give_back, self._return_place
         self.rows: list[Row] = []
         self.executes = 0
-        self.begins: Callable[[Use], None] = _ignore
-        """with `check`, told of every call, and ``ends`` of every return: nothing may be freed between"""
-        self.ends: Callable[[Use], None] = _ignore
+        self.begins: Callable[[Use], None] | None = None
+        """told of every call, and ``ends`` of every return, where somebody checks that nothing is freed between"""
+        self.ends: Callable[[Use], None] | None = None
 
     def _make_guards(self) -> dict[int, GuardShell]:
         """One guard a process that has accounts, in the order of the processes."""
-        spec, device = self.plan.scenario.guard, self.plan.scenario.device
-        policy = policy_class(spec.policy)
-        if spec.policy not in POLICIES:
+        guard, device = self.plan.scenario.guard, self.plan.scenario.device
+        policy = policy_class(guard.policy)
+        if guard.policy not in POLICIES:
             policy = watched(policy)
-        params = policy_params(policy, spec.params)
+        params = policy_params(policy, guard.params)
         accounts: dict[int, list[AccountPlan]] = {}
         for account in self.plan.accounts:
             accounts.setdefault(account.process, []).append(account)
         shells = {}
         for process, opened in sorted(accounts.items()):
             count = device.cores if self.per_core else 1
-            shell = GuardShell(self.env, process, policy, self.jobs, self._send, spec.overhead_ns, check=self.check)
+            shell = GuardShell(self.env, process, policy, self.jobs, self._send, guard.overhead_ns, check=self.check)
             for _ in range(count):
                 shell.add_lane(params, self.plan.slots(), opened)
             shells[process] = shell
@@ -128,26 +127,22 @@ class Runtime:
         job.solo_ns, job.demand = time
         job.work = time[0] << WORK_SCALE
         job.called_ns = env._now
-        job.granted_ns = job.arrival_ns = NEVER
+        job.granted_ns = job.submitted_ns = NEVER
         job.hold = hold
         job.about = call.about
         event = job.returned = _new(Instant)  # as Instant(env), without the call of its __init__
         event.env = env
         event.callbacks = []
-        if self.check:
+        if self.begins is not None:
             self.begins(call.use)
-        lane = call.lane
-        if lane is None:
+        if call.lane is None:
             self._send(j, 0)
         elif hold is not None and hold.call is not None:
             job.about = call.about[:5] + hold.call.about[5:]
             self._send(j, 0)
         else:
             job.deadline_ns = deadline_ns
-            if guard.call(lane.record, lane.accounts, self.jobs, call.account, j, env._now, lane.wake):
-                env.wanted |= lane.wanted
-            if self.check:
-                lane.validate()
+            call.lane.call(call.account, j)
         return event
 
     def _send(self, j: int, overhead_ns: int) -> None:
@@ -159,13 +154,16 @@ class Runtime:
             job.hold.call = job.call
         delay_ns = overhead_ns + self.rpc_call_ns
         if delay_ns == 0:
-            self.submit(j)
+            job.submitted_ns = env._now
+            self.machine.submit(j)
         else:
             event = env.at(delay_ns, host_place(job.client, GAP, job.execute), self._sent)
             event.job = j  # type: ignore[attr-defined]
 
     def _sent(self, event: Event) -> None:
-        self.submit(event.job)  # type: ignore[attr-defined]
+        j: int = event.job  # type: ignore[attr-defined]
+        self.jobs[j].submitted_ns = self.env._now
+        self.machine.submit(j)
 
     def _return_place(self, j: int) -> int:
         job = self.jobs[j]
@@ -187,7 +185,7 @@ class Runtime:
         if call.lane is not None:
             cost_ns = job.acquired_ns + job.run_ns + job.evict_ns + job.restore_ns
             if hold is None:
-                self._release(call, cost_ns)
+                call.lane.release(call.account, cost_ns)
             else:
                 hold.cost_ns += cost_ns
                 hold.rows.append(len(self.rows))
@@ -195,6 +193,7 @@ class Runtime:
         self.rows.append(done)
         if self.check:
             _validate(done)
+        if self.ends is not None:
             self.ends(call.use)
         job.returned = None
         call.free.append(j)
@@ -202,19 +201,10 @@ class Runtime:
         for callback in callbacks:
             callback(event)
 
-    def _release(self, call: Call, cost_ns: int) -> None:
-        """Give back the guard slot that a call holds, and charge its use."""
-        env, lane = self.env, call.lane
-        assert lane is not None
-        if guard.release(lane.record, lane.accounts, call.account, cost_ns, env._now, lane.charge):
-            env.wanted |= lane.wanted
-        if self.check:
-            lane.validate()
-
     def weigh(self, uses: list[Use]) -> None:
         """Let only those count in a lane's sum of weights who can call in it: all loads have ended."""
-        for process, shell in self.guards.items():
-            for number, lane in enumerate(shell.lanes):
+        for process, guard in self.guards.items():
+            for number, lane in enumerate(guard.lanes):
                 weights = {
                     use.account: use.weight
                     for use in uses
@@ -226,9 +216,9 @@ class Runtime:
     def release(self, hold: Hold) -> None:
         """Release a slot that was held across returns, and note when in the rows concerned."""
         call, now = hold.call, self.env._now
-        if call is None:
+        if call is None or call.lane is None:
             return
-        self._release(call, hold.cost_ns)
+        call.lane.release(call.account, hold.cost_ns)
         for number in hold.rows:
             held = self.rows[number]
             self.rows[number] = (*held[:_RELEASED], now, *held[_RELEASED + 1 :])
@@ -241,10 +231,6 @@ class Runtime:
     def rows_in_flight(self) -> list[Row]:
         """Return rows of the graphExecutes that the end of the run cut short, in order of call."""
         return [open_row(job) for job in self.in_flight()]
-
-
-def _ignore(use: Use) -> None:
-    """Let it pass."""
 
 
 def _validate(done: Row) -> None:
