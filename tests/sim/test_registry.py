@@ -236,6 +236,7 @@ PLACED = seeded_scenarios().map(
             )
             for i in s.instances
         ),
+        clients=tuple(replace(c, model=replace(c.model, placement="by-instance")) for c in s.clients),
         registry=Registry(llm_copies="per-core", vit_copies="per-core"),
     )
 )  # fmt: skip
