@@ -1,4 +1,7 @@
-"""Who chooses what a generated scenario is like: hypothesis, which shrinks, or a seeded generator, which is fast."""
+"""Who chooses what a generated scenario is like: hypothesis, which shrinks, or a seeded generator, which is fast.
+
+Also how long a state machine runs: short runs, for a bug in a guard or a registry shows within a few steps.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import random
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
+from hypothesis import settings
 from hypothesis import strategies as st
 
 T = TypeVar("T")
@@ -55,3 +59,8 @@ class Seeded:
     def whole(self, least: int, most: int) -> int:
         """Return a whole number from `least` to `most`."""
         return self.random.randint(least, most)
+
+
+def brief(machine: Any) -> None:
+    """Give a state machine a test case of short runs and no deadline: a busy computer is no defect of yours."""
+    machine.TestCase.settings = settings(machine.TestCase.settings, stateful_step_count=20, deadline=None)

@@ -20,7 +20,7 @@ from htpsim.sim.clock import NO_TIME
 from htpsim.sim.machine import Machine
 from htpsim.spec import Device
 from htpsim.spec.records import record_class
-from htpsim.testing.choose import Chooser, Drawn
+from htpsim.testing.choose import Chooser, Drawn, brief
 from htpsim.testing.parts import VTCM, device_of
 
 PATIENCE: Final = 10_000
@@ -204,4 +204,8 @@ def device_machine(device: Device | None = None, make: Callable[..., Any] = Mach
     >>> from hypothesis.stateful import run_state_machine_as_test
     >>> run_state_machine_as_test(device_machine(), settings=settings(max_examples=3))
     """
-    return type("DeviceMachineOfYours", (DeviceMachine,), {"device": device, "make": staticmethod(make)})
+    made: type[DeviceMachine] = type(
+        "DeviceMachineOfYours", (DeviceMachine,), {"device": device, "make": staticmethod(make)}
+    )
+    brief(made)
+    return made

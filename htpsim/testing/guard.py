@@ -19,6 +19,7 @@ from htpsim.invariants import Account, Call, Event, GuardFacts, Trace, check_tra
 from htpsim.sched import POLICIES, Policy, guard, policy_class, policy_params
 from htpsim.sched.policy import ACCOUNT_FIELDS, CALL_FIELDS, LANE_FIELDS, NO_DEADLINE
 from htpsim.spec.records import record_class
+from htpsim.testing.choose import brief
 
 PATIENCE: Final = 2000
 """Instants that pass, at the end, before a call that still waits is reported."""
@@ -187,4 +188,6 @@ def guard_machine(
     chosen = policy_class(policy) if isinstance(policy, str) else policy
     values = policy_params(chosen, tuple((params or {}).items()))
     fields = {"policy": chosen, "params": values, "slots": slots, "guard_rules": rules}
-    return type(f"GuardMachine_{chosen.name}", (GuardMachine,), fields)
+    made: type[GuardMachine] = type(f"GuardMachine_{chosen.name}", (GuardMachine,), fields)
+    brief(made)
+    return made

@@ -19,6 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from htpsim.errors import IllegalTransition
 from htpsim.invariants import Call, Event, MemoryEvent, Trace, UseEvent, check_trace
 from htpsim.memory import Outcome, Registry
+from htpsim.testing.choose import brief
 
 KEYS: Final = (("vit", "", 0), ("llm", "", 0))
 USERS: Final = ("vlm0", "vlm1", "vlm2", "vlm3")
@@ -224,4 +225,6 @@ def registry_machine(make: Callable[[], Any] = Registry) -> type[RegistryMachine
     >>> from hypothesis.stateful import run_state_machine_as_test
     >>> run_state_machine_as_test(registry_machine(), settings=settings(max_examples=3))
     """
-    return type("RegistryMachineOfYours", (RegistryMachine,), {"make": staticmethod(make)})
+    made: type[RegistryMachine] = type("RegistryMachineOfYours", (RegistryMachine,), {"make": staticmethod(make)})
+    brief(made)
+    return made
