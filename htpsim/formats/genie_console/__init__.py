@@ -10,6 +10,7 @@ from htpsim.formats.genie_console.data import (
     Prefill,
     Query,
 )
+from htpsim.formats.genie_console.executions import variant_of
 from htpsim.formats.genie_console.reader import FORMAT, read, samples, service_time, sniff
 from htpsim.formats.genie_console.times import Times
 
@@ -28,4 +29,5 @@ __all__ = [
     "samples",
     "service_time",
     "sniff",
+    "variant_of",
 ]

@@ -41,6 +41,16 @@ class Variant:
     split: int
 
 
+def variant_of(graph: str) -> tuple[Variant, int] | None:
+    """Return what the name of an LLM's graph says it is for, and of how many parts it is one; ``None`` for others.
+
+    >>> variant_of("token_ar1_cl2048_3_of_4"), variant_of("vit")
+    ((Variant(tokens=1, context_length=2048, split=2), 4), None)
+    """
+    found = _NAME.fullmatch(graph)
+    return (Variant(int(found[1]), int(found[2]), int(found[3]) - 1), int(found[4])) if found else None
+
+
 @dataclass(slots=True)
 class Pairing:
     """Takes starts and finishes in the order of the log."""
@@ -199,12 +209,12 @@ class Pairing:
 
     def _variant(self, graph: str) -> Variant | None:
         if graph not in self.variants:
-            found = _NAME.fullmatch(graph)
+            found = variant_of(graph)
             if found is None:
                 if len(self.variants) < 2 * _GRAPHS_MAX:
                     self.variants[graph] = None
             else:
-                self._note(graph, Variant(int(found[1]), int(found[2]), int(found[3]) - 1), int(found[4]))
+                self._note(graph, *found)
         return self.variants.get(graph)
 
     def _note(self, graph: str, variant: Variant, parts: int = 0) -> None:

@@ -29,6 +29,9 @@ class Times:
     line: int
     """Where the first one ends."""
 
+    last_line: int
+    """Where the last one ends."""
+
     counts: tuple[tuple[int, int], ...]
     """Value and how often, ascending."""
 
@@ -37,6 +40,7 @@ class Times:
 class _Series:
     first: int
     line: int
+    last_line: int
     counts: dict[int, int] = field(default_factory=dict)
 
 
@@ -64,7 +68,8 @@ class Recorder:
         """Count one time."""
         found = self.series.get(key)
         if found is None:
-            found = self.series[key] = _Series(value_ns, line)
+            found = self.series[key] = _Series(value_ns, line, line)
+        found.last_line = line
         counts = found.counts
         if value_ns in counts:
             counts[value_ns] += 1
@@ -89,6 +94,7 @@ class Recorder:
             max_ns=max(counts),
             first_ns=found.first,
             line=found.line,
+            last_line=found.last_line,
             counts=tuple(sorted(counts.items())),
         )
 
