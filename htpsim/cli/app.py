@@ -10,6 +10,7 @@ from typing import NoReturn
 
 import click
 
+from htpsim.cli.blame import blame
 from htpsim.cli.files import inspect, scenarios, schema
 from htpsim.cli.rules import check, explain_policy, policies, validate
 from htpsim.cli.simulations import compare, run
@@ -32,7 +33,7 @@ def cli() -> None:
     """
 
 
-for command in (run, compare, scenarios, inspect, schema, policies, check, explain_policy, validate):
+for command in (run, compare, scenarios, inspect, schema, policies, check, explain_policy, validate, blame):
     cli.add_command(command)
 
 

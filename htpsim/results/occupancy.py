@@ -34,6 +34,15 @@ class Occupancy(NamedTuple):
 
 def occupancy(tables: Tables) -> Occupancy:
     """Return every stretch in which a graphExecute held a core within the measured window."""
+    all_of_them, log = stretches(tables), tables.log
+    start = np.maximum(all_of_them.start_ns, log.start_ns)
+    end = np.minimum(all_of_them.end_ns, log.end_ns)
+    keep = end > start
+    return Occupancy(all_of_them.row[keep], all_of_them.core[keep], start[keep], end[keep])
+
+
+def stretches(tables: Tables) -> Occupancy:
+    """Return every stretch in which a graphExecute held a core; one that is still open ends with the run."""
     x, s, log = tables.executes, tables.slices, tables.log
     sliced = tables.slice_rows
     whole = x["started_ns"] != NEVER
@@ -42,9 +51,6 @@ def occupancy(tables: Tables) -> Occupancy:
     start = np.concatenate([x["started_ns"][whole], s["start_ns"]])
     end = np.concatenate([x["finished_ns"][whole], s["end_ns"]])
     end = np.where(end == NEVER, log.end_ns, end)
-    start, end = np.maximum(start, log.start_ns), np.minimum(end, log.end_ns)
-    keep = end > start
-    rows, start, end = rows[keep], start[keep], end[keep]
     core = x["core"][rows]
     width = gang_width(tables)[x["graph"][rows]] if len(rows) else rows
     parts = [Occupancy(rows, core, start, end)]

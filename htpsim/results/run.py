@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from htpsim.errors import HtpsimError, unknown_name
 from htpsim.results import frames
+from htpsim.results.blame import Blame
 from htpsim.results.log import RunLog
 from htpsim.results.metrics import summarise
 from htpsim.results.samples import MEASURES
@@ -69,6 +70,11 @@ class RunResult:
     def copies(self) -> pd.DataFrame:
         """One row a loaded context."""
         return frames.copies_frame(self.tables)
+
+    @cached_property
+    def blame(self) -> Blame:
+        """What every graphExecute waited for, and on whose account."""
+        return Blame(self.tables)
 
     @cached_property
     def _summary(self) -> Summary:
