@@ -44,7 +44,7 @@ def test_a_first_token_counts_from_the_arrival(capsys: pytest.CaptureFixture[str
         (["--token", "vlm0:1"], "expected CLIENT:REQUEST:TOKEN"),
         (["--token", "vlm0:0:1", "--client", "vlm0"], "expected one of them"),
         (["--token", "vlm0:0:9999"], "expected one that the run yielded"),
-        (["--client", "vlm"], "did you mean 'vlm0'"),
+        (["--client", "vlm"], "expected one of vlm0, vlm1"),
         (["--metric", "itk"], "itk"),
     ],
 )
