@@ -97,12 +97,25 @@ def option_titles(file: ScenarioFile) -> dict[str, str]:
     }
 
 
+_FOLDERS = {
+    "": "Shipped scenarios",
+    "field": "Field reports: what others published, rebuilt",
+    "workloads": "Other workloads, each small enough to check by hand",
+}
+
+
 def scenarios_page(files: Mapping[str, ScenarioFile], faults: Mapping[str, str]) -> RenderableType:
-    """Return the shipped scenarios with the question each answers, then those that cannot be read."""
-    rows = [[name, _told(file)] for name, file in files.items()]
-    said = "htpsim run NAME simulates one; htpsim compare NAME sets its variants side by side"
+    """Return the shipped scenarios with the question each answers, a table a folder; then those that cannot be read."""
+    rows: dict[str, list[list[str]]] = {}
+    for name, file in files.items():
+        folder = name.rpartition("/")[0]
+        rows.setdefault(folder, []).append([name, file.question if folder else _told(file)])
+    said = "htpsim run NAME simulates one and names its variants; htpsim compare NAME sets them side by side"
     return stack(
-        table("Shipped scenarios", ["name", "the question it answers"], rows, left=2),
+        *(
+            table(_FOLDERS.get(folder, folder), ["name", "the question it answers"], inner, left=2)
+            for folder, inner in rows.items()
+        ),
         Text(said, style="dim"),
         *_warnings(f"{name} cannot be read: {fault}" for name, fault in faults.items()),
     )

@@ -21,13 +21,16 @@ PRESETS = Path(__file__).parent / "presets"
 def shipped() -> dict[str, Path]:
     """Return the scenarios that come with htpsim, by name: of the installed package, or of the checkout.
 
+    One in a folder of its kind is named with it, such as "field/b16_bandwidth_bound".
+
     >>> all(path.suffix == ".toml" for path in shipped().values())
     True
     """
     package = Path(__file__).parents[1]
     folders = [package / "_scenarios", package.parent / "scenarios"]
     folder = next((found for found in folders if found.is_dir()), folders[0])
-    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+    paths = [*sorted(folder.glob("*.toml")), *sorted(folder.glob("*/*.toml"))]
+    return {path.relative_to(folder).with_suffix("").as_posix(): path for path in paths}
 
 
 def find(name: str, where: str = "") -> Path:

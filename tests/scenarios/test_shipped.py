@@ -34,7 +34,7 @@ def ways(file: ScenarioFile) -> list[tuple[str | None, str | None, tuple[str, ..
 
 def test_what_is_wanted_is_shipped() -> None:
     assert set(NAMES) == WANTED
-    assert set(shipped()) == WANTED
+    assert {name for name in shipped() if "/" not in name} == WANTED
 
 
 @pytest.mark.parametrize("name", NAMES)
