@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from htpsim.errors import FormatError
-from htpsim.formats import genie_config, htp_backend_ext
+from htpsim.formats import genie_config, htp_backend_ext, qnn_context_info, qnn_throughput
 from htpsim.formats.source import load
 from htpsim.formats.values import Value
 
@@ -164,6 +164,48 @@ def device_facts(path: str | os.PathLike[str]) -> DeviceFacts:
         perf_profile=data.perf_profile,
         weight_sharing=data.weight_sharing,
     )
+
+
+def throughput_facts(path: str | os.PathLike[str]) -> qnn_throughput.Throughput:
+    """Read who runs what in a configuration of qnn-throughput-net-run.
+
+    Raises
+    ------
+    FormatError
+        When the file is not such a configuration.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "config.json")
+    ...     _ = path.write_text('{"backends": [{"backendName": "htp"}], "testCase": {"threads": []}}')
+    ...     throughput_facts(path).backends[0].is_htp
+    True
+    """
+    return qnn_throughput.parse(load(path))
+
+
+def context_facts(path: str | os.PathLike[str]) -> qnn_context_info.ContextInfo:
+    """Read what a context binary reserves, from the JSON of qnn-context-binary-utility.
+
+    Raises
+    ------
+    FormatError
+        When the file is not such a JSON.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "info.json")
+    ...     _ = path.write_text(
+    ...         '{"info": {"graphs": [{"info": {"graphName": "vit", "graphBlobInfo": {"info": {"vtcmSize": 8}}}}]}}'
+    ...     )
+    ...     context_facts(path).vtcm_backup_bytes
+    8388608
+    """
+    return qnn_context_info.parse(load(path))
 
 
 def _inner(name: str, wrapper: htp_backend_ext.BackendExt) -> str:

@@ -90,7 +90,7 @@ class Parser:
         """Raise the refusal of a position; by default with what stands there."""
         if not got:
             rest = self.text[position : position + 80].split("\n")[0]
-            got = shown(rest) if position < len(self.text) else _END
+            got = _END if position >= len(self.text) else shown(rest) if rest else "the end of the line"
         if position >= len(self.text):
             position = len(self.text.rstrip())
         place = f"{self.source.name}:{self.line(position)}:{self.column(position)}"

@@ -1,7 +1,8 @@
 """All formats, and the way from a path to what the file says.
 
-To add a format, write one module that ends in ``FORMAT = Format(...)`` and name it in `_ALL`. Readers share the
-reading of text, JSON and YAML, and nothing else: no reader can change what another returns.
+To add a format, write one module that ends in ``FORMAT = Format(...)`` and name it in `_ALL`, or in the entry points
+of a package of your own (``docs/adding-a-format.md``). Readers share the reading of text, JSON and YAML, and nothing
+else: no reader can change what another returns, and a recogniser that fails fits nothing.
 """
 
 from __future__ import annotations
@@ -14,16 +15,27 @@ from typing import Final
 from htpsim.errors import FormatError, unknown_name
 from htpsim.formats import (
     aihub_perf,
+    executorch_log,
     genie_config,
     genie_console,
     genie_profile,
     htp_backend_ext,
+    llm_bench_csv,
+    ort_profile,
+    ort_qnn_csv,
+    qnn_context_info,
+    qnn_context_log,
     qnn_csv,
+    qnn_report,
+    qnn_throughput,
     qnn_trace,
     qnn_viewer,
+    service_tests,
+    snpe_diagview,
     trace,
 )
 from htpsim.formats.form import Format, Match, Streamed
+from htpsim.formats.plugins import plugins
 from htpsim.formats.source import Source, load, shown
 from htpsim.formats.stream import LineStream, head, is_large
 from htpsim.formats.values import Report, ServiceQuery, ServiceTime
@@ -37,6 +49,16 @@ _ALL: Final = (
     qnn_trace.FORMAT,
     genie_profile.FORMAT,
     genie_console.FORMAT,
+    ort_profile.FORMAT,
+    ort_qnn_csv.FORMAT,
+    qnn_throughput.FORMAT,
+    qnn_context_info.FORMAT,
+    qnn_context_log.FORMAT,
+    qnn_report.FORMAT,
+    snpe_diagview.FORMAT,
+    executorch_log.FORMAT,
+    llm_bench_csv.FORMAT,
+    service_tests.FORMAT,
     trace.FORMAT,
 )
 
@@ -76,18 +98,46 @@ def recognise_source(source: Source) -> Format:
     >>> recognise_source(from_text("x", '{"dialog": {}}')).name
     'genie-config'
     """
-    known = ", ".join(f"{item.name} ({item.title})" for item in FORMATS.values())
     if not source.text.strip():
-        raise source.error(1, "an empty file", f"one of: {known}")
-    fits = {item.name: item.sniff(source) for item in FORMATS.values()}
+        raise source.error(1, "an empty file", f"one of: {_named(FORMATS)}")
+    faults: list[str] = []
+    fits = {item.name: _fit(item, source, faults) for item in FORMATS.values()}
+    known: Mapping[str, Format] = FORMATS
+    if max(fits.values()) < Match.YES:  # what a shipped format is sure of, no other package takes from it
+        known = known_formats()
+        faults += plugins().faults
+        fits |= {item.name: _fit(item, source, faults) for name, item in known.items() if name not in FORMATS}
     best = max(fits.values())
     names = [name for name, fit in fits.items() if fit == best]
     if best == Match.NO:
         line = next(number for number, text in enumerate(source.lines, start=1) if text.strip())
-        raise source.error(line, f"{shown(source.lines[line - 1])}, which fits no known format", f"one of: {known}")
+        got = f"{shown(source.lines[line - 1])}, which fits no known format"
+        raise source.error(line, got, "; ".join([f"one of: {_named(known)}", *faults]))
     if len(names) > 1:
         raise source.error(1, f"a file that fits {' and '.join(names)} alike", "one format; say which")
-    return FORMATS[names[0]]
+    return known[names[0]]
+
+
+def known_formats() -> Mapping[str, Format]:
+    """Return the shipped formats and those of other packages; where names are equal, the shipped one.
+
+    >>> "qnn-viewer" in known_formats()
+    True
+    """
+    return {**plugins().formats, **FORMATS}
+
+
+def _named(known: Mapping[str, Format]) -> str:
+    return ", ".join(f"{item.name} ({item.title})" for item in known.values())
+
+
+def _fit(item: Format, source: Source, faults: list[str]) -> Match:
+    """Ask one format; whatever its recogniser raises, the others are still asked."""
+    try:
+        return item.sniff(source)
+    except Exception as error:  # one reader broken by a new file must not touch another
+        faults.append(f"the recogniser of {item.name} failed ({error!r})")
+        return Match.NO
 
 
 def read(path: str | os.PathLike[str], format: str | None = None, lenient: bool = False) -> Report:
@@ -169,7 +219,7 @@ def service_time_ns(
     source = load(path)
     found = _format(source, None)
     if found.service_time is None:
-        timed = ", ".join(item.name for item in FORMATS.values() if item.service_time)
+        timed = ", ".join(item.name for item in known_formats().values() if item.service_time)
         raise FormatError(f"{source.name}: got {found.title}, which holds no times, expected one of: {timed}")
     return found.service_time(source, query)
 
@@ -218,7 +268,7 @@ def samples_ns(
     source = load(path)
     found = _format(source, None)
     if found.samples is None:
-        sampled = ", ".join(item.name for item in FORMATS.values() if item.samples)
+        sampled = ", ".join(item.name for item in known_formats().values() if item.samples)
         raise FormatError(
             f"{source.name}: got {found.title}, which holds no single executions, expected one of: {sampled}"
         )
@@ -237,6 +287,9 @@ def _streamed(path: str | os.PathLike[str], name: str | None) -> Streamed:
 def _format(source: Source, name: str | None) -> Format:
     if name is None:
         return recognise_source(source)
-    if name not in FORMATS:
-        raise FormatError(unknown_name("format", name, FORMATS))
-    return FORMATS[name]
+    if name in FORMATS:
+        return FORMATS[name]
+    known = known_formats()
+    if name not in known:
+        raise FormatError("; ".join([unknown_name("format", name, known), *plugins().faults]))
+    return known[name]

@@ -122,6 +122,23 @@ class Node:
             node.refuse("a number")
         return Value(node.value, unit, node.line)
 
+    def count(self, *path: str, unit: str = "") -> Value[int] | None:
+        """Return a whole number, zero or above, below 2^63: a size, a count, a time in whole units."""
+        found = self.whole(*path, unit=unit)
+        if found is not None and not 0 <= found.value < 2**63:
+            self._found(*path).refuse("a number from 0 to 2^63")
+        return found
+
+    def measured(self, *path: str, unit: str = "") -> Value[int | float] | None:
+        """Return a number, zero or above, below 2^63, whole or not."""
+        found = self.number(*path, unit=unit)
+        if found is not None and not 0 <= found.value < 2**63:
+            self._found(*path).refuse("a number from 0 to 2^63")
+        return found
+
+    def _found(self, *path: str) -> Node:
+        return self.find(*path) or self
+
     def scalar(self, *path: str, unit: str = "") -> Value[Scalar] | None:
         """Return whatever scalar is there."""
         node = self.find(*path)
