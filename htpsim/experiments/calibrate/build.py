@@ -81,7 +81,8 @@ class _Builder:
         chip = self.chip()
         timings = self.evidence.timings
         if not timings:
-            raise HtpsimError("calibrate: got no time of any graph, expected a profile of the graphs among the files")
+            text = "calibrate: got no time of any graph, expected a profile of the graphs among the files"
+            raise HtpsimError("\n".join([text, *(f"! {warning}" for warning in self.evidence.warnings)]))
         models: dict[str, Any] = {}
         for role in ("vit", "llm"):
             own = [item for item in timings if item.role == role]
@@ -269,7 +270,7 @@ class _Builder:
         for file, origins in found.items():
             firsts = [origin.first for origin in origins if origin.first is not None]
             lasts = [origin.last or origin.first or 0 for origin in origins]
-            what = f"{origins[0].what} and {len(origins) - 1} more context lengths"
+            what = f"{origins[0].what} and of {len(origins) - 1} more context length{'s' * (len(origins) > 2)}"
             texts.append(str(Origin(file, min(firsts, default=None), max(lasts, default=None), what)))
         return ", ".join(texts)
 

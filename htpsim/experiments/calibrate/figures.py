@@ -15,6 +15,10 @@ from htpsim.experiments.calibrate.evidence import Evidence, Origin, Timing, coun
 AR: Final = 128
 """Tokens of a prefill chunk where no file says: what all published binaries have."""
 
+GAPS_INSIDE: Final = (
+    "{}: a step by its key figures has the host's gaps in it: the NPU is busy for less of it, and other clients would "
+    "get more; a verbose log tells them apart"
+)
 SCALES: Final = (1e3, 1e6)
 NEAR: Final = 0.1
 
@@ -54,6 +58,8 @@ def take_queries(queries: Sequence[QueryFigures], file: str, evidence: Evidence)
                 mark="derived",
             )
         )
+    if steps:
+        evidence.warn(GAPS_INSIDE.format(Origin(file)))
     without = [q.line for q in queries if q.ttft_ns and not q.prompt_tokens]
     if without and not chunks:
         evidence.warn(

@@ -92,8 +92,8 @@ def load_bandwidth(evidence: Evidence) -> Stated | None:
         if evidence.loads:
             total = sum(int(spent.value) for _, spent in evidence.loads) / NS_PER_S
             evidence.warn(
-                f"{len(evidence.loads)} loads took {total:.2f} s, but of none are the bytes known: no load bandwidth "
-                "follows, and loading takes no time"
+                f"loading took {total:.2f} s, but of no load are the bytes known: no load bandwidth follows, and "
+                "loading takes no time"
             )
         return None
     nbytes = sum(int(size.value) for size, _ in pairs)

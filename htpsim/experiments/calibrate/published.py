@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from htpsim.experiments.calibrate.evidence import Evidence, Origin, Role, Stage, Stated, Timing, counted
-from htpsim.experiments.calibrate.figures import QueryFigures, take_queries, unit_factor
+from htpsim.experiments.calibrate.figures import GAPS_INSIDE, QueryFigures, take_queries, unit_factor
 from htpsim.formats import Report, service_time_ns
 from htpsim.formats.aihub_perf.data import AGGREGATED, PerfFile, PerfRow
 from htpsim.formats.genie_profile import GenieProfile
@@ -94,20 +94,12 @@ def take_perf(report: Report, choice: Choice, role: Role, evidence: Evidence) ->
     rows = [row for row in data.rows if _fits(row, choice)]
     language = [row for row in rows if row.tokens_per_second is not None]
     if language:
-        for row in language:
-            _take_language(row, report.path, len(language) > 1, evidence)
-        used = language
+        lengths: list[int | None] = []
+        lengths += sorted({row.context_length.value for row in language if row.context_length}) or [None]
+        used = [_take_language(language, choice, length, len(lengths) > 1, report.path, evidence) for length in lengths]
+        evidence.warn(GAPS_INSIDE.format(Origin(report.path)))
     else:
-        found = service_time_ns(
-            report.path, choice.component, device=choice.device, runtime=choice.runtime, precision=choice.precision
-        )
-        used = [row for row in rows if row.inference_time and f":{row.inference_time.line} " in found.source] or rows
-        row = used[0]
-        line = row.inference_time.line if row.inference_time else row.line
-        _add(row.component, "graphs", role, Origin(report.path, line, what=f"latency of {row.place}"),
-             found.value_ns, None, evidence)  # fmt: skip
-        _warn_rate(row, report.path, evidence)
-        _warn_siblings(row, data, report.path, evidence)
+        used = [_take_latency(rows, data, choice, role, report.path, evidence)]
     _state_chip(used[0], report.path, evidence)
     lines = {line for row in used for line in _lines(row)}
     for note in report.notes:
@@ -122,26 +114,49 @@ def _fits(row: PerfRow, choice: Choice) -> bool:
     return all(value is None or getattr(row, name) == value for name, value in wanted.items())
 
 
-def _take_language(row: PerfRow, file: str, several: bool, evidence: Evidence) -> None:
-    tier = row.context_length.value if row.context_length and several else None
-    query = {"device": row.device, "runtime": row.runtime, "precision": row.precision,
-             "context_length": row.context_length.value if row.context_length else None}  # fmt: skip
+def _query(choice: Choice, context_length: int | None = None) -> dict[str, Any]:
+    """Return a choice as the readers take it."""
+    return {
+        "device": choice.device, "runtime": choice.runtime, "precision": choice.precision,
+        "context_length": context_length,
+    }  # fmt: skip
+
+
+def _take_latency(
+    rows: Sequence[PerfRow], data: PerfFile, choice: Choice, role: Role, file: str, evidence: Evidence
+) -> PerfRow:
+    """Take the one latency that fits, and return its row."""
+    found = service_time_ns(file, choice.component, **_query(choice))
+    line = int(found.source[len(file) + 1 :].split(" ", 1)[0])
+    row = next(row for row in rows if row.inference_time is not None and row.inference_time.line == line)
+    origin = Origin(file, line, what=f"latency of {row.place}")
+    _add(row.component, "graphs", role, origin, found.value_ns, None, evidence)
+    _warn_rate(row, file, evidence)
+    _warn_siblings(row, data, file, evidence)
+    return row
+
+
+def _take_language(
+    rows: Sequence[PerfRow], choice: Choice, length: int | None, several: bool, file: str, evidence: Evidence
+) -> PerfRow:
+    """Take chunk and step of an LLM at one context length, and return their row."""
+    step = service_time_ns(file, choice.component, "average", "token_time", **_query(choice, length))
+    line = int(step.source[len(file) + 1 :].split(" ", 1)[0])
+    row = next(row for row in rows if row.tokens_per_second is not None and row.tokens_per_second.line == line)
+    tier = length if several else None
+    origin = Origin(file, line, what=f"1 / tokens a second of {row.place}")
+    _add("decode", "decode", "llm", origin, step.value_ns, tier, evidence)
     if row.ttft_min is not None:
-        chunk = service_time_ns(file, row.component, "min", "time_to_first_token", **query)  # type: ignore[arg-type]
+        chunk = service_time_ns(file, choice.component, "min", "time_to_first_token", **_query(choice, length))
         origin = Origin(file, row.ttft_min.line, what=f"least time to first token of {row.place}, one chunk")
         _add("prefill", "prefill", "llm", origin, chunk.value_ns, tier, evidence)
-    if row.tokens_per_second is not None:
-        step = service_time_ns(file, row.component, "average", "token_time", **query)  # type: ignore[arg-type]
-        origin = Origin(
-            file, row.tokens_per_second.line, what=f"1 / tokens a second of {row.place}, host gaps included"
-        )
-        _add("decode", "decode", "llm", origin, step.value_ns, tier, evidence)
     if row.context_length is not None:
         origin = Origin(file, row.context_length.line, what="context length")
         known = evidence.llm.get("context_tokens")
         if known is None or int(known.value) < row.context_length.value:
             evidence.llm["context_tokens"] = Stated(row.context_length.value, origin)
         _take_chunks(row, file, evidence)
+    return row
 
 
 def _take_chunks(row: PerfRow, file: str, evidence: Evidence) -> None:

@@ -127,13 +127,15 @@ def service_model(
     def model(distribution: Distribution, reason: str, fit: Fit | None = None) -> ServiceModel:
         return ServiceModel(distribution, n, average, median, reason, fit, cold_ns)
 
-    if n is None or len(counts) == 1:
-        return model(constant, "an average; the spread is not stated" if n is None else "all alike")
+    if n is None:
+        return model(constant, "an average; the spread is not stated")
     if method == "constant":
         return model(constant, f"a constant as asked, the {statistic}")
-    cv = _cv(counts, average)
     if method == "auto" and n < FEW:
         return model(constant, f"{n} execution{'s' * (n > 1)}, too few to say how they spread")
+    if len(counts) == 1:
+        return model(constant, "all alike")
+    cv = _cv(counts, average)
     if method == "auto" and cv < NARROW:
         return model(constant, f"the {statistic}: a spread of {100 * cv:.2g} % is not worth drawing")
     wanted = method == "fit" or (method == "auto" and FITTED <= n < ENOUGH)
