@@ -100,7 +100,7 @@ def option_titles(file: ScenarioFile) -> dict[str, str]:
 _FOLDERS = {
     "": "Shipped scenarios",
     "field": "Field reports: what others published, rebuilt",
-    "workloads": "Other workloads, each small enough to check by hand",
+    "workloads": "Other workloads: each small enough to check by hand",
 }
 
 

@@ -28,7 +28,7 @@ def test_every_shipped_scenario_is_listed_with_its_question_and_variants(capsys:
         assert one["question"] in text
         assert "/" in name or not one["variants"] or f"variants: {', '.join(one['variants'])}" in text
     headings = [line.split(":")[0] for line in page.out.splitlines() if line.startswith(("Shipped", "Field", "Other"))]
-    assert headings == ["Shipped scenarios", "Field reports"]
+    assert headings == ["Shipped scenarios", "Field reports", "Other workloads"]
 
 
 def test_a_shipped_scenario_that_cannot_be_read_does_not_hide_the_others(
