@@ -149,9 +149,11 @@ class Machine:
             if job in admitted:
                 job.asked = -1
                 continue
-            if job.asked < 0:
+            if job.asked < 0:  # a yield without latency follows in this instant, after those have started that fit
                 job.asked = now
                 job.target = (job.done // self.rules.interval + 1) * self.rules.interval
+                again = True
+                continue
             due = job.done >= job.target if self.rules.grid else now >= job.asked + self.rules.latency
             if job.state == RUNNING and due:
                 job.asked = -1
