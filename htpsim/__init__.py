@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from htpsim.errors import HtpsimError as HtpsimError
     from htpsim.experiments.compare import Comparison as Comparison
     from htpsim.experiments.compare import compare as compare
+    from htpsim.experiments.fit import Fits as Fits
+    from htpsim.experiments.fit import fit as fit
     from htpsim.experiments.single import Single as Single
     from htpsim.experiments.single import run_one as run
     from htpsim.formats import read as read
@@ -29,12 +31,14 @@ if TYPE_CHECKING:
 
 _HOMES: Final = {
     "Comparison": ("htpsim.experiments.compare", "Comparison"),
+    "Fits": ("htpsim.experiments.fit", "Fits"),
     "HtpsimError": ("htpsim.errors", "HtpsimError"),
     "RunResult": ("htpsim.results.run", "RunResult"),
     "Scenario": ("htpsim.spec", "Scenario"),
     "ScenarioFile": ("htpsim.scenario", "ScenarioFile"),
     "Single": ("htpsim.experiments.single", "Single"),
     "compare": ("htpsim.experiments.compare", "compare"),
+    "fit": ("htpsim.experiments.fit", "fit"),
     "load": ("htpsim.scenario", "load"),
     "read": ("htpsim.formats", "read"),
     "run": ("htpsim.experiments.single", "run_one"),
@@ -44,12 +48,14 @@ _HOMES: Final = {
 
 __all__ = [
     "Comparison",
+    "Fits",
     "HtpsimError",
     "RunResult",
     "Scenario",
     "ScenarioFile",
     "Single",
     "compare",
+    "fit",
     "load",
     "read",
     "run",

@@ -11,7 +11,10 @@ from typing import NoReturn
 import click
 
 from htpsim.cli.blame import blame
+from htpsim.cli.export import export
 from htpsim.cli.files import inspect, scenarios, schema
+from htpsim.cli.fit import fit
+from htpsim.cli.imports import import_file
 from htpsim.cli.rules import check, explain_policy, policies, validate
 from htpsim.cli.simulations import compare, run
 from htpsim.errors import HtpsimError
@@ -33,7 +36,21 @@ def cli() -> None:
     """
 
 
-for command in (run, compare, scenarios, inspect, schema, policies, check, explain_policy, validate, blame):
+for command in (
+    run,
+    compare,
+    scenarios,
+    inspect,
+    import_file,
+    schema,
+    policies,
+    check,
+    explain_policy,
+    validate,
+    blame,
+    fit,
+    export,
+):
     cli.add_command(command)
 
 
