@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from htpsim.errors import HtpsimError
-from htpsim.experiments.calibrate.evidence import Evidence, Origin, Role, Stage, Stated, Timing, pooled
+from htpsim.experiments.calibrate.evidence import Evidence, Origin, Role, Stage, Stated, Timing, plain_name, pooled
 from htpsim.experiments.calibrate.memory import contexts_of, load_bandwidth
 from htpsim.experiments.calibrate.service import FEW, Method, ServiceModel, service_model, told
 from htpsim.scenario.quantities import write
 from htpsim.units import NS_PER_S, format_time
 
-SPECIES: Final = {"prefill": "prefill", "decode": "decode"}
 SLACK_NS: Final = NS_PER_S
 """How much longer than the recording the case that repeats it may run."""
 
@@ -147,7 +146,7 @@ class _Builder:
         for item in timings:
             graphs.setdefault(item.graph, []).append(item)
         rows = [
-            {"name": _name(name, i), "graph": name, "service": self.service([self.best(found)])}
+            {"name": plain_name(name, i), "graph": name, "service": self.service([self.best(found)])}
             for i, (name, found) in enumerate(graphs.items())
         ]
         model: dict[str, Any] = {"role": role, "graphs": rows}
@@ -354,13 +353,3 @@ class _Builder:
                 "instances": {"count": 1, "arrivals": {"kind": "replay", "times": [0]}},
             }
         }
-
-
-def _name(graph: str, number: int) -> str:
-    """Return a graph's name as a scenario may write it.
-
-    >>> _name("vit", 0), _name("/a b", 3)
-    ('vit', 'graph3')
-    """
-    plain = graph.isascii() and all(c.isalnum() or c in "_-." for c in graph) and graph[:1].isalnum()
-    return graph if plain else f"graph{number}"

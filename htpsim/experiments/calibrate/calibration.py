@@ -15,7 +15,7 @@ from htpsim.experiments.calibrate.build import Asked, Leaf, build
 from htpsim.experiments.calibrate.document import leaves, toml_text
 from htpsim.experiments.calibrate.evidence import Evidence, Role
 from htpsim.experiments.calibrate.service import METHODS, STATISTICS, Method
-from htpsim.formats import Report, read
+from htpsim.formats import FORMATS, Report, read
 from htpsim.scenario import ScenarioFile, load
 
 INSTANCES_MAX: Final = 1000
@@ -178,7 +178,11 @@ def _take(report: Report, role: Role, choice: published.Choice, evidence: Eviden
         "aihub-perf": lambda: published.take_perf(report, choice, role, evidence),
         "genie-config": lambda: configs.take_model(report, evidence),
         "htp-backend-ext": lambda: configs.take_device(report, evidence),
+        "qnn-context-info": lambda: configs.take_context(report, role, evidence),
     }
+    if report.format not in takers and FORMATS[report.format].service_time is not None:
+        profiles.take_other(report, role, evidence)
+        return
     if report.format not in takers:
         raise FormatError(
             f"{report.path}: got a file of format {report.format}, expected one with times of graphs or a "

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any, Final, cast, get_args
 
 from htpsim.errors import HtpsimError, unknown_name
-from htpsim.experiments.calibrate.evidence import ContextBytes, Evidence, Mark, Origin, Role, Stated
+from htpsim.experiments.calibrate.evidence import ContextBytes, Evidence, Mark, Origin, Role, Stated, plain_name
 from htpsim.formats import Report, device_facts, model_facts
+from htpsim.formats.configured import context_facts
 from htpsim.formats.genie_config import GenieConfig
+from htpsim.formats.genie_console import variant_of
 from htpsim.scenario.configs import device_table, model_table
 from htpsim.scenario.document import read_toml
 from htpsim.scenario.quantities import parse
@@ -42,7 +44,7 @@ def take_model(report: Report, evidence: Evidence) -> None:
             weights = Stated(size.value, origin, "derived", "bytes", note="taken to be weights, all of it")
             name = f"part{number}" if role == "llm" else f"vit{number}" if len(facts.ctx_bins) > 1 else "vit"
             evidence.contexts.append(
-                ContextBytes(role=role, name=name, graph=None, terms={"weights": weights, "file": size})
+                ContextBytes(role=role, name=name, graphs=(), terms={"weights": weights, "file": size})
             )
     if config.placeholders:
         evidence.warn(f"{Origin(report.path, config.placeholders[0].line)}: paths are still to be filled in")
@@ -56,6 +58,30 @@ def take_device(report: Report, evidence: Evidence) -> None:
     soc = facts.soc_model or facts.soc_id
     if soc is not None:
         evidence.chips.append((f"SoC {soc.value}", Origin(facts.path, soc.line, what="SoC")))
+
+
+def take_context(report: Report, role: Role, evidence: Evidence) -> None:
+    """Take what qnn-context-binary-utility says that a binary reserves."""
+    info = context_facts(report.path)
+    names = tuple(graph.name.value for graph in info.graphs)
+    variants = [found for name in names if (found := variant_of(name)) is not None]
+    lines = [graph.name.line for graph in info.graphs]
+    terms = {}
+    for key in TERMS[:-1]:
+        nbytes = getattr(info, f"{key}_bytes")
+        if nbytes is not None:
+            what = f"{key.replace('_', ' ')} of {len(names)} graph{'s' * (len(names) > 1)}"
+            terms[key] = Stated(nbytes, Origin(report.path, min(lines), max(lines), what), "derived", "bytes")
+    if info.blob is not None:
+        terms["file"] = Stated(info.blob.value, Origin(report.path, info.blob.line, what="size of the binary"),
+                               unit="bytes")  # fmt: skip
+    if variants:
+        evidence.contexts.append(ContextBytes(role="llm", name=f"part{variants[0][0].split}", graphs=(), terms=terms))
+    else:
+        own: Role | None = "vit" if role == "vit" else None
+        evidence.contexts.append(ContextBytes(role=own, name=plain_name(names[0], 0), graphs=names, terms=terms))
+    if info.soc_model is not None:
+        evidence.chips.append((f"SoC {info.soc_model.value}", Origin(report.path, info.soc_model.line, what="SoC")))
 
 
 def _stated(given: Mapping[str, Any]) -> Stated:
@@ -92,7 +118,7 @@ def take_sizes(sizes: str | os.PathLike[str] | None, given: Sequence[str], evide
         key = (parts[0], parts[1] if len(parts) == 3 else "", parts[-1])
         _size(found, key, size.strip(), Origin("given by hand"), "--bytes", evidence)
     for (role, context), terms in found.items():
-        evidence.contexts.append(ContextBytes(role=cast(Role, role), name=context, graph=None, terms=terms))
+        evidence.contexts.append(ContextBytes(role=cast(Role, role), name=context, graphs=(), terms=terms))
 
 
 def _size(

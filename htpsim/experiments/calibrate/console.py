@@ -69,7 +69,8 @@ def _take_memory(memory: ContextMemory, file: str, evidence: Evidence) -> None:
             terms[key] = Stated(value.value, origin, unit="bytes")
     role: Role | None = "llm" if memory.graph is not None and variant_of(memory.graph) else None
     name = memory.graph or f"context{memory.context}"
-    evidence.contexts.append(ContextBytes(role=role, name=name, graph=memory.graph, terms=terms))
+    graphs = (memory.graph,) if memory.graph is not None else ()
+    evidence.contexts.append(ContextBytes(role=role, name=name, graphs=graphs, terms=terms))
     if memory.reserved is not None and memory.terms_bytes not in (None, memory.reserved.value):
         where = Origin(file, memory.reserved.line)
         evidence.warn(f"{where}: {memory.reserved.value} bytes reserved, but the terms add up to {memory.terms_bytes}")

@@ -99,7 +99,9 @@ class ContextBytes:
     """``None``: told by the graph."""
 
     name: str
-    graph: str | None
+    graphs: tuple[str, ...]
+    """The graphs it is known to hold."""
+
     terms: Mapping[str, Stated]
 
 
@@ -144,6 +146,16 @@ class Evidence:
         known = table.setdefault(key, value)
         if known.value != value.value:
             self.warn(f"{key}: {known.origin} says {known.value}, {value.origin} says {value.value}; took the first")
+
+
+def plain_name(name: str, number: int) -> str:
+    """Return a name as a scenario may write it.
+
+    >>> plain_name("vit", 0), plain_name("/a b", 3)
+    ('vit', 'graph3')
+    """
+    plain = name.isascii() and all(c.isalnum() or c in "_-." for c in name) and name[:1].isalnum()
+    return name if plain else f"graph{number}"
 
 
 def counted(values: tuple[int, ...]) -> Counts:

@@ -45,22 +45,23 @@ def contexts_of(role: str, parts: int, graphs: Sequence[str | None], evidence: E
 
 def _belongs(item: ContextBytes, graphs: Sequence[str | None], role: str) -> bool:
     """Say whether a context of a log is this model's: by the graph it holds, or as the one picture model there is."""
-    return item.graph in graphs or (role == "vit" and bool(_IMAGE.search(item.graph or "")))
+    held = any(graph in graphs for graph in item.graphs)
+    return held or (role == "vit" and any(_IMAGE.search(graph) for graph in item.graphs))
 
 
 def _of_llm(own: Sequence[ContextBytes], parts: int) -> Contexts:
     """Return one context a part: by name, else in the order of the log; a sum is spread evenly."""
     terms: list[dict[str, Stated]] = [{} for _ in range(parts)]
-    listed = iter(item for item in own if item.graph is not None)
+    listed = iter(item for item in own if item.graphs)
     for table in terms:
         if (item := next(listed, None)) is not None:
             table.update(item.terms)
     for item in own:
-        if item.graph is None and item.name.startswith("part") and item.name[4:].isdigit():
+        if not item.graphs and item.name.startswith("part") and item.name[4:].isdigit():
             number = int(item.name[4:])
             if number < parts:
                 terms[number] |= item.terms
-        elif item.graph is None:
+        elif not item.graphs:
             for table in terms:
                 table.update({key: _share(stated, parts) for key, stated in item.terms.items()})
     return Contexts([Named(f"part{number}", table) for number, table in enumerate(terms)])
@@ -81,7 +82,7 @@ def _flat(own: Sequence[ContextBytes], role: str) -> Contexts:
         named = {role: {}}
     for item in unnamed:
         next(iter(named.values())).update(item.terms)
-    of_graph: dict[str | None, str] = {item.graph: item.name for item in own if item.graph is not None}
+    of_graph: dict[str | None, str] = {graph: item.name for item in own for graph in item.graphs}
     return Contexts([Named(name, terms) for name, terms in named.items()], of_graph)
 
 

@@ -6,9 +6,11 @@ Which event is the service time is the readers' choice: the accelerator's own ti
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
-from htpsim.experiments.calibrate.evidence import Evidence, Origin, Role, Timing, counted
+from htpsim.errors import FormatError
+from htpsim.experiments.calibrate.evidence import Evidence, Origin, Role, Timing, counted, plain_name
 from htpsim.experiments.calibrate.figures import unit_factor
 from htpsim.formats import Report, samples_ns, service_time_ns
 from htpsim.formats.genie_console import variant_of
@@ -99,6 +101,23 @@ def take_viewer(report: Report, role: Role, evidence: Evidence) -> None:
         if log.level == "detailed":
             _warn_detailed(file, graph, evidence)
     _warn_rate(log, file, evidence)
+
+
+def take_other(report: Report, role: Role, evidence: Evidence) -> None:
+    """Take the one graph of any other file that holds times: its executions, or else its average."""
+    file = report.path
+    found = service_time_ns(file)
+    place, _, event = found.source[len(file) + 1 :].partition(" ")
+    line = int(place) if place.isdigit() else None
+    graph = plain_name(event.partition(" of ")[2] or Path(file).stem, 0)
+    try:
+        values = samples_ns(file)
+    except FormatError:
+        values = ()
+    origin = Origin(file, line, what=event)
+    evidence.timings.append(timing(graph, role, origin, values or (found.value_ns,), averaged=not values))
+    for note in report.notes:
+        evidence.warn(f"{Origin(file)}: {note}")
 
 
 def _warn_detailed(file: str, graph: str, evidence: Evidence) -> None:
