@@ -9,7 +9,7 @@ from typing import Any
 
 from htpsim.errors import FormatError
 from htpsim.formats import genie_config, htp_backend_ext, qnn_context_info, qnn_throughput
-from htpsim.formats.source import load
+from htpsim.formats.source import load, shown
 from htpsim.formats.values import Value
 
 BYTES_PER_VTCM_MB = 2**20
@@ -212,10 +212,21 @@ def _inner(name: str, wrapper: htp_backend_ext.BackendExt) -> str:
     """Find the inner file: as written, from the folder of the wrapper."""
     if wrapper.inner is None:
         raise FormatError(f"{name}: got a wrapper without config_file_path, expected the path of the inner file")
-    path = Path(name).parent / wrapper.inner.value.replace("\\", "/")
-    if not path.is_file():
-        place = f"{name}:{wrapper.inner.line}"
+    folder = Path(name).parent
+    written = wrapper.inner.value
+    place = f"{name}:{wrapper.inner.line}"
+    path = folder / written.replace("\\", "/")
+    try:
+        there, inside = path.is_file(), path.resolve().is_relative_to(folder.resolve())
+    except (OSError, ValueError, RuntimeError) as error:  # a name too long, a NUL in it, links in a circle
+        raise FormatError(f"{place}: got {shown(written)}, which is no path ({error}), expected a file") from error
+    if not there:
         raise FormatError(
-            f"{place}: got '{wrapper.inner.value}', which is not here, expected a file; give the inner file itself"
+            f"{place}: got {shown(written)}, which is not here, expected a file; give the inner file itself"
+        )
+    if not inside:
+        raise FormatError(
+            f"{place}: got {shown(written)}, which leads out of the folder, expected a file in it; give the inner file "
+            "itself"
         )
     return os.fspath(path)

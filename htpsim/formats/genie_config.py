@@ -1,7 +1,9 @@
 """Genie's genie_config.json: a dialog or a part of one, with its engine, context, and context binaries.
 
 Besides ``dialog`` a file may hold a ``text-generator``, an ``image-encoder``, an ``embedding`` and so on, each with
-the same kind of engine inside; an engine may be a list (draft and target of speculative decoding).
+the same kind of engine inside; an engine may be a list (draft and target of speculative decoding), or stand in a list
+of ``shared-engines``, each a ``standalone-engine`` that several dialogs use. Some parts spell alike things differently:
+an ``embedding`` has ``ctx-size`` and ``embed-size`` in its context, where a dialog has ``size``.
 """
 
 from __future__ import annotations
@@ -22,13 +24,17 @@ NAME: Final = "genie-config"
 ROOTS: Final = ("dialog", "text-generator", "image-encoder", "text-encoder", "embedding", "standalone-engine")
 """Keys that can hold a component; a fragment has one of them and no dialog."""
 
+STANDALONE: Final = "standalone-engine"
+SHARED: Final = "shared-engines"
+_ENGINE: Final = frozenset({"backend", "model", "n-threads", "role"})
+
 _EXPECTED: Final = "a genie_config.json with 'dialog' or a component such as 'image-encoder'"
 _ROOT_FIRST: Final = re.compile(rf'\s*\{{\s*"(?:{"|".join(ROOTS)})"\s*:')
 _TRACE: Final = re.compile(r'"(?:ctx-bins"\s*:\s*\[|(?:dialog|QnnHtp)"\s*:\s*\{)')
 _PLACEHOLDER: Final = re.compile(r"<[A-Za-z_][\w -]*>")
 _KNOWN: Final = frozenset(
     {"version", "type", "context", "sampler", "tokenizer", "engine", "max-num-tokens", "embedding", "stop-sequence"}
-    | {"ssd-q1", "accumulate-embeddings", "text-encoder"}
+    | {"ssd-q1", "accumulate-embeddings", "text-encoder", "prompt", "truncate-input", "shared-engines"}
 )
 
 
@@ -55,6 +61,9 @@ class Engine:
     """Path of the htp_backend_ext_config.json."""
 
     ctx_bins: tuple[Value[str], ...]
+    library_bin: Value[str] | None
+    """The model of an engine that is no HTP's: one file, of the CPU's transformer."""
+
     lora_adapters: tuple[Value[str], ...]
     vision_height: Value[int] | None
     vision_width: Value[int] | None
@@ -145,29 +154,40 @@ def parse(source: Source) -> GenieConfig:
         got = f"the keys {', '.join(keys[:5])}" if keys else "no keys"
         raise source.error(document.line, got, _EXPECTED + close)
     body = document.members()[root]
-    engines = tuple(_engine(item) for item in _held(body, "engine"))
+    engines = tuple(_engine(item) for item in _engines(document, root, body))
     eos = body.find("context", "eos-token")
     ssd = body.find("ssd-q1")
     paths = [body.text("tokenizer", "path"), *(item.extensions for item in engines)]
-    paths += [path for item in engines for path in (*item.ctx_bins, *item.lora_adapters)]
+    paths += [path for item in engines for path in (*item.ctx_bins, *item.lora_adapters, item.library_bin)]
     return GenieConfig(
         root=root,
         type=body.text("type"),
-        context_size=body.whole("context", "size", unit="tokens"),
+        context_size=body.whole("context", "size", unit="tokens") or body.whole("context", "ctx-size", unit="tokens"),
         n_vocab=body.whole("context", "n-vocab", unit="tokens"),
         bos_token=body.whole("context", "bos-token"),
         eos_tokens=tuple(value for item in (eos.items() if eos else []) if (value := item.whole())),
         eot_token=body.whole("context", "eot-token"),
         max_num_tokens=body.whole("max-num-tokens", unit="tokens"),
-        embedding_size=body.whole("embedding", "size", unit="values"),
+        embedding_size=body.whole("embedding", "size", unit="values")
+        or body.whole("context", "embed-size", unit="values"),
         embedding_datatype=body.text("embedding", "datatype"),
         forecast_prefix=ssd.whole("forecast-prefix", unit="tokens") if ssd else None,
         forecast_token_count=ssd.whole("forecast-token-count", unit="tokens") if ssd else None,
         tokenizer=body.text("tokenizer", "path"),
         engines=engines,
         placeholders=tuple(path for path in paths if path and _PLACEHOLDER.search(path.value)),
-        unread=(*document.unread({root}), *body.unread(_KNOWN)),
+        unread=(*document.unread({root, SHARED}), *body.unread(_KNOWN if root != STANDALONE else _KNOWN | _ENGINE)),
     )
+
+
+def _engines(document: Node, root: str, body: Node) -> list[Node]:
+    """Return the engines of a component: its own, or what the file shares among dialogs."""
+    if root == STANDALONE:
+        # The tool reads 'engine' below; files that leave this level out are meant the same.
+        return _held(body, "engine") or ([body] if _ENGINE & set(body.members()) else [])
+    own = _held(body, "engine")
+    shared = [*_held(body, SHARED), *_held(document, SHARED)]
+    return own + [engine for item in shared for engine in _held(item.find(STANDALONE) or item, "engine")]
 
 
 def _held(body: Node, key: str) -> list[Node]:
@@ -200,6 +220,7 @@ def _engine(node: Node) -> Engine:
         spill_fill_bytes=node.whole(*backend, "spill-fill-bufsize", unit="bytes"),
         extensions=node.text("backend", "extensions"),
         ctx_bins=_texts(node.find("model", "binary", "ctx-bins")),
+        library_bin=node.text("model", "library", "model-bin"),
         lora_adapters=tuple(name for item in (adapters.items() if adapters else []) if (name := item.text("name"))),
         vision_height=node.whole("model", "vision-param", "height", unit="patches"),
         vision_width=node.whole("model", "vision-param", "width", unit="patches"),
@@ -250,6 +271,7 @@ def _engine_facts(place: str, engine: Engine) -> list[Fact]:
         row(place, "image width", engine.vision_width),
         Fact(place, "context binaries", len(engine.ctx_bins), "count", note="" if engine.ctx_bins else "none named"),
         *(row(place, f"context binary {number}", path) for number, path in enumerate(engine.ctx_bins, start=1)),
+        *([row(place, "model file, not of the HTP", engine.library_bin)] if engine.library_bin else []),
         *(row(place, "LoRA adapter", name) for name in engine.lora_adapters),
     ]
 
@@ -266,7 +288,11 @@ def _warnings(config: GenieConfig) -> tuple[str, ...]:
     if config.root == "dialog" and config.embedding_size is not None:
         notes.append("takes embeddings: the text half of a vision-language model; the ViT must come from another file")
     if config.root != "dialog":
-        notes.append(f"a fragment: only '{config.root}', no dialog, so no context size")
+        size = "" if config.context_size else ", so no context size"
+        notes.append(f"a fragment: only '{config.root}', no dialog{size}")
+    if len(config.engines) > 1:
+        roles = ", ".join(item.role.value if item.role else "none" for item in config.engines[:8])
+        notes.append(f"{len(config.engines)} engines, of roles {roles}: each loads its own binaries")
     if config.max_num_tokens and config.context_size and config.max_num_tokens.value > config.context_size.value:
         notes.append(f"line {config.max_num_tokens.line}: more tokens of an answer than the context holds")
     if config.unread:

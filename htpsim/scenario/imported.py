@@ -185,7 +185,13 @@ def _run(threads: Iterable[ThroughputThread], times: Mapping[str, int], notes: l
     if counted:
         notes.append("a loop counted in executions runs for the time that they take alone, and goes on until the end")
     reason = "as long as the longest loop of the test case"
-    return ["[run]", f"duration = {_quoted(str(write(length_ns, 'ns')))} # {reason}", "warmup = 0", ""]
+    return [
+        "[run]",
+        f"duration = {_quoted(str(write(length_ns, 'ns')))} # {reason}",
+        "warmup = 0",
+        "replications = 1 # nothing is drawn",
+        "",
+    ]
 
 
 def _model(model: str, name: str, known: ModelSources, output: Path, notes: list[str]) -> list[str]:
