@@ -11,6 +11,7 @@ from typing import NoReturn
 import click
 
 from htpsim.cli.blame import blame
+from htpsim.cli.calibrate import calibrate
 from htpsim.cli.export import export
 from htpsim.cli.files import inspect, scenarios, schema
 from htpsim.cli.fit import fit
@@ -50,6 +51,7 @@ for command in (
     blame,
     fit,
     export,
+    calibrate,
 ):
     cli.add_command(command)
 
