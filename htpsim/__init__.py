@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from htpsim.errors import HtpsimError as HtpsimError
+    from htpsim.experiments.calibrate import Calibration as Calibration
+    from htpsim.experiments.calibrate import calibrate as calibrate
     from htpsim.experiments.compare import Comparison as Comparison
     from htpsim.experiments.compare import compare as compare
     from htpsim.experiments.fit import Fits as Fits
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     __version__: str
 
 _HOMES: Final = {
+    "Calibration": ("htpsim.experiments.calibrate", "Calibration"),
     "Comparison": ("htpsim.experiments.compare", "Comparison"),
     "Fits": ("htpsim.experiments.fit", "Fits"),
     "HtpsimError": ("htpsim.errors", "HtpsimError"),
@@ -37,6 +40,7 @@ _HOMES: Final = {
     "Scenario": ("htpsim.spec", "Scenario"),
     "ScenarioFile": ("htpsim.scenario", "ScenarioFile"),
     "Single": ("htpsim.experiments.single", "Single"),
+    "calibrate": ("htpsim.experiments.calibrate", "calibrate"),
     "compare": ("htpsim.experiments.compare", "compare"),
     "fit": ("htpsim.experiments.fit", "fit"),
     "load": ("htpsim.scenario", "load"),
@@ -47,6 +51,7 @@ _HOMES: Final = {
 """Public name -> module and name in it."""
 
 __all__ = [
+    "Calibration",
     "Comparison",
     "Fits",
     "HtpsimError",
@@ -54,6 +59,7 @@ __all__ = [
     "Scenario",
     "ScenarioFile",
     "Single",
+    "calibrate",
     "compare",
     "fit",
     "load",

@@ -6,7 +6,7 @@ warning where results would mislead.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -15,8 +15,11 @@ from htpsim.experiments.calibrate.evidence import Evidence, Origin, Role, Stage,
 from htpsim.experiments.calibrate.memory import contexts_of, load_bandwidth
 from htpsim.experiments.calibrate.service import FEW, Method, ServiceModel, service_model, told
 from htpsim.scenario.quantities import write
-from htpsim.units import NS_PER_S, format_time
+from htpsim.units import NS_PER_S, format_bytes, format_time
 
+SHOWN: Final[dict[str, Callable[[int], str]]] = {
+    "ns": format_time, "bytes": format_bytes, "bytes_per_s": lambda value: f"{format_bytes(value)}/s",
+}  # fmt: skip
 SLACK_NS: Final = NS_PER_S
 """How much longer than the recording the case that repeats it may run."""
 
@@ -67,7 +70,8 @@ def build(evidence: Evidence, asked: Asked) -> Built:
 def leaf(stated: Stated) -> Leaf:
     """Return a stated value as the scenario writes it."""
     value = write(stated.value, stated.unit) if stated.unit and not isinstance(stated.value, str) else stated.value
-    return Leaf(value=value, mark=stated.mark, source=stated.source, shown=str(value), n=stated.n)
+    shown = SHOWN[stated.unit](int(stated.value)) if stated.unit else str(value)
+    return Leaf(value=value, mark=stated.mark, source=stated.source, shown=shown, n=stated.n)
 
 
 @dataclass(slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from htpsim.experiments.calibrate.document import leaves, toml_text
 from htpsim.experiments.calibrate.evidence import Evidence, Role
 from htpsim.experiments.calibrate.service import METHODS, STATISTICS, Method
 from htpsim.formats import FORMATS, Report, read
+from htpsim.formats.writers.whole import whole_file
 from htpsim.scenario import ScenarioFile, load
 
 INSTANCES_MAX: Final = 1000
@@ -67,21 +67,14 @@ class Calibration:
         HtpsimError
             When what the files amount to is no valid scenario; nothing is written then.
         """
-        target = Path(path)
-        beside = target.with_name(f".{target.stem}.partial-{os.getpid()}-{secrets.token_hex(4)}.toml")
-        try:
-            beside.write_text(self.to_toml(), encoding="utf-8", newline="\n")
+        with whole_file(path) as unfinished:
+            unfinished.write_text(self.to_toml(), encoding="utf-8", newline="\n")
             try:
-                load(beside)
+                load(unfinished)
             except HtpsimError as error:
-                text = str(error).replace(str(beside), str(target))
-                raise HtpsimError(
-                    f"{text}\ncalibrate: these files do not make a scenario; nothing was written"
-                ) from error
-            os.replace(beside, target)
-        finally:
-            beside.unlink(missing_ok=True)
-        return load(target)
+                text = str(error).replace(str(unfinished), os.fspath(path))
+                raise HtpsimError(f"{text}\ncalibrate: the files make no scenario; nothing was written") from error
+        return load(path)
 
     def __repr__(self) -> str:
         return f"<Calibration from {len(self.files)} files: {len(self.values)} values, {len(self.warnings)} warnings>"

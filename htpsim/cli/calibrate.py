@@ -1,0 +1,81 @@
+"""The command that makes a scenario from what real tools wrote: `calibrate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from htpsim.cli.options import as_json as json_option
+from htpsim.cli.options import refuse_unfit_file
+from htpsim.cli.terminal import note, show, show_json, working
+
+_FILE = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("files", metavar="FILE...", nargs=-1, type=_FILE)
+@click.option("-o", "--output", type=_FILE, metavar="FILE", help="Write the scenario there; else print it.")
+@click.option(
+    "--vit",
+    multiple=True,
+    type=_FILE,
+    metavar="FILE",
+    help="Profile or binary facts of the ViT; repeatable. A legacy ViT is in no genie_config.",
+)
+@click.option("--instances", type=click.IntRange(1, 1000), default=1, metavar="N", help="VLMs in the scenario.")
+@click.option("--sizes", type=_FILE, metavar="FILE", help="TOML table of bytes that no log states: [vit] weights = ...")
+@click.option(
+    "--bytes",
+    "nbytes",
+    multiple=True,
+    metavar="KEY=SIZE",
+    help="The same by hand, such as vit.weights=406MiB; repeatable.",
+)
+@click.option("--image-tokens", type=click.IntRange(0), metavar="N", help="Prompt tokens that one image becomes.")
+@click.option(
+    "--method",
+    type=click.Choice(["auto", "constant", "sample", "fit"]),
+    default="auto",
+    help="How service times are modelled.",
+)
+@click.option("--statistic", type=click.Choice(["average", "median"]), default="average", help="What a constant is.")
+@click.option("--component", metavar="NAME", help="Of a perf.yaml: which component.")
+@click.option("--device", metavar="NAME", help="Of a perf.yaml: which device.")
+@click.option("--runtime", metavar="NAME", help="Of a perf.yaml: which runtime.")
+@click.option("--precision", metavar="NAME", help="Of a perf.yaml: which precision.")
+@json_option
+def calibrate(  # noqa: PLR0913, PLR0917 - a parameter for each option
+    files: tuple[Path, ...], output: Path | None, vit: tuple[Path, ...], instances: int, sizes: Path | None,
+    nbytes: tuple[str, ...], image_tokens: int | None, method: str, statistic: str, component: str | None,
+    device: str | None, runtime: str | None, precision: str | None, as_json: bool,
+) -> None:  # fmt: skip
+    """Make a scenario from logs, profiles and configurations.
+
+    FILE is whatever a real tool wrote: a console log of Genie, profiles of graphs, genie_config.json,
+    htp_backend_ext_config.json, an AI Hub perf.yaml. Every value in the scenario names its file and line.
+    """
+    if not files and not vit:
+        raise click.UsageError("got no file, expected at least one FILE or --vit FILE")
+    if output is not None:
+        refuse_unfit_file(output)
+    with working("calibrating"):
+        from htpsim.experiments.calibrate import calibrate as from_files
+
+        found = from_files(
+            files, vit=vit, instances=instances, sizes=sizes, nbytes=nbytes, image_tokens=image_tokens, method=method,
+            statistic=statistic, component=component, device=device, runtime=runtime, precision=precision,
+        )  # fmt: skip
+        if output is not None:
+            found.write(output)
+    if as_json:
+        show_json(found.to_dict())
+    elif output is None:
+        click.echo(found.to_toml(), nl=False)
+        return
+    else:
+        from htpsim.report.calibration import calibration_page
+
+        show(calibration_page(found))
+    if output is not None:
+        note(f"Written to {output}: htpsim run {output}")
