@@ -447,6 +447,35 @@ TIMING = (
         ),
     ),
     Report(
+        number="B27",
+        scenario="b27_larger_than_one_session",
+        source="qualcomm/GenieX issue 1155",
+        figures=(
+            Figure(
+                what="4.3 GB in one session of 3.5 GB",
+                published="does not load",
+                said=lambda r: r.why("one_session", "chat", "device.pd_bytes", "device.dram_budget_bytes"),
+                answer="device.pd_bytes",
+                kind="predicted",
+            ),
+            Figure(
+                what="in two sessions, tokens/s",
+                published=3.4,
+                said=lambda r: r.rate("two_sessions", "chat"),
+                answer=3.4,
+                exact=1e-5,
+                within=1e-5,
+                kind="fitted",
+            ),
+            Figure(
+                what="speed of two sessions, times one with room",
+                said=lambda r: r.rate("two_sessions", "chat") / r.rate("whole", "chat"),
+                answer=1,
+                kind="predicted",
+            ),
+        ),
+    ),
+    Report(
         number="B30",
         scenario="b30_idle_gap",
         source="alibaba/MNN issue 164",
