@@ -28,6 +28,16 @@ PREFIXES = {
     "trace": "qnn-trace",
     "profile": "genie-profile",
     "console": "genie-console",
+    "ortprofile": "ort-profile",
+    "ortcsv": "ort-qnn-csv",
+    "throughput": "qnn-throughput",
+    "ctxinfo": "qnn-context-info",
+    "ctxlog": "qnn-context-log",
+    "qnnreport": "qnn-report",
+    "snpe": "snpe-diagview",
+    "executorch": "executorch-log",
+    "bench": "llm-bench-csv",
+    "service": "service-tests",
 }
 FILES = sorted(FIXTURES.iterdir())
 READABLE = [path for path in FILES if path.name != "htp_template.json"]
