@@ -44,11 +44,11 @@ class TestNpuOrHost:
         + [(f"host_{word}", count, 71.111) for word, count in (("one", 1), ("two", 2), ("three", 3))],
     )
     def test_streams_fill_what_the_host_leaves_idle(self, variant: str, streams: int, host_ms: float) -> None:
-        figures = summary("workloads/npu_or_host", variant)
+        figures = summary("workloads/npu_or_host", variant, set_values=["run.duration=20s"])
 
         bound = min(1e3 / 40, streams * 1e3 / (40 + host_ms))
-        assert tokens_per_s(figures) == pytest.approx(bound, abs=streams * 1.01 / 30)
-        assert number(figures, "cores.core 0.utilisation") == pytest.approx(bound * 40 / 1e3, abs=0.002)
+        assert tokens_per_s(figures) == pytest.approx(bound, abs=streams * 1.01 / 20)
+        assert number(figures, "cores.core 0.utilisation") == pytest.approx(bound * 40 / 1e3, abs=0.003)
 
     def test_nobody_waits_for_whom_the_host_holds_up(self) -> None:
         """Slow on an idle NPU: no queue is to blame."""

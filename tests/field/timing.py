@@ -63,6 +63,15 @@ TIMING = (
                 kind="fitted",
             ),
             Figure(
+                what="high beside it, had it been weights, ms",
+                published=300,
+                said=lambda r: r.ms("weights_99_1", "clients.loop0.job.mean"),
+                answer=100 / 99 * 300,
+                exact=0.002,
+                within=0.011,
+                kind="predicted",
+            ),
+            Figure(
                 what="low beside high, strict and without a gap",
                 said=lambda r: "starved" if r("strict").clients["loop1"].starved else "served",
                 answer="starved",
@@ -212,6 +221,7 @@ TIMING = (
         number="B13",
         scenario="b13_same_chip_slower_app",
         source="qualcomm/ai-hub-apps issues 44, 60 and 150",
+        settings=("run.duration=10s",),
         figures=(
             *(
                 figure
@@ -450,6 +460,7 @@ TIMING = (
         number="B27",
         scenario="b27_larger_than_one_session",
         source="qualcomm/GenieX issue 1155",
+        settings=("run.duration=10s",),
         figures=(
             Figure(
                 what="4.3 GB in one session of 3.5 GB",
@@ -527,6 +538,7 @@ TIMING = (
         number="B34",
         scenario="b34_polling",
         source="microsoft/Foundry-Local issue 1081",
+        settings=("run.duration=10s",),
         figures=(
             Figure(
                 what="spinning, tokens/s",
