@@ -6,25 +6,9 @@ from typing import Any
 
 import click
 
-from htpsim.cli.options import Duration, Given
+from htpsim.cli.options import Duration, Given, Percent
 from htpsim.cli.options import as_json as json_option
 from htpsim.cli.terminal import progress, show, show_json, working
-
-
-class Percent(click.ParamType[float]):
-    """A share above zero, written as a percentage."""
-
-    name = "percent"
-
-    def convert(self, value: str | float, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the share of one, or complain."""
-        try:
-            share = float(str(value).removesuffix("%")) / 100
-        except ValueError:
-            share = 0.0
-        if not 0 < share <= 1:
-            self.fail(f"got '{value}', expected a percentage above 0 % and up to 100 %", param, ctx)
-        return share
 
 
 class TokenName(click.ParamType[tuple[str, int, int]]):

@@ -6,12 +6,15 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from htpsim.errors import HtpsimError
 from htpsim.units import parse_time
+
+if TYPE_CHECKING:
+    from htpsim.experiments.precision import Precision
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -32,6 +35,22 @@ class Duration(click.ParamType[str]):
         return value
 
 
+class Percent(click.ParamType[float]):
+    """A share above zero, written as a percentage."""
+
+    name = "percent"
+
+    def convert(self, value: str | float, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the share of one, or complain."""
+        try:
+            share = float(str(value).removesuffix("%")) / 100
+        except ValueError:
+            share = 0.0
+        if not 0 < share <= 1:
+            self.fail(f"got '{value}', expected a percentage above 0 % and up to 100 %", param, ctx)
+        return share
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
     """What was asked of `run` or `compare` alike."""
@@ -43,6 +62,24 @@ class Given:
     workers: int | None
     out: Path | None
     as_json: bool
+    precision: float | None = None
+    budget: int | None = None
+
+    def sharpness(self) -> Precision | None:
+        """Return how narrow the intervals are to be, where that was asked.
+
+        Raises
+        ------
+        click.UsageError
+            When a budget was given for nothing.
+        """
+        if self.precision is None:
+            if self.budget is not None:
+                raise click.UsageError("--budget: got it without --precision, which it limits")
+            return None
+        from htpsim.experiments.precision import BUDGET, Precision
+
+        return Precision(self.precision, self.budget or BUDGET)
 
     def assignments(self) -> list[str]:
         """Return all overrides as assignments.
@@ -73,6 +110,10 @@ def shared(command: Command) -> Command:
         click.option("--for", "duration", type=Duration(), metavar="TIME", help="Measured time, such as 60s."),
         click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed of every draw."),
         click.option("--replications", type=click.IntRange(1, 1000), metavar="N", help="Independent repetitions."),
+        click.option("--precision", type=Percent(), metavar="P%",
+                     help="Add repetitions until every interval is as narrow."),
+        click.option("--budget", type=click.IntRange(1, 1000), metavar="N",
+                     help="Repetitions that --precision may cost; by default 30."),
         click.option("--workers", type=click.IntRange(1), metavar="N",
                      help="Processes; the results do not depend on it."),
         click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Write a run directory."),

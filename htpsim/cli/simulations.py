@@ -22,7 +22,7 @@ from htpsim.cli.terminal import note, progress, show, show_json, working
     "--trace",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write a trace: JSON lines for .jsonl, else Chrome trace JSON.",
+    help="Write a trace: JSON lines for .jsonl, Perfetto's for .pftrace, else Chrome trace JSON.",
 )
 @click.option("--check", is_flag=True, help="Check every rule while it runs; slow.")
 @shared
@@ -38,16 +38,21 @@ def run(
     settings = asked.assignments()
     if replication is not None and asked.replications is not None:
         raise click.UsageError("--replication and --replications: got both, expected one of them")
+    if replication is not None and asked.sharpness() is not None:
+        raise click.UsageError("--replication and --precision: got both, expected one of them")
     _refuse(asked.out)
     if trace is not None:
+        from htpsim.formats.trace import form_of
+
         refuse_unfit_file(trace)
+        form_of(trace)
     with working("loading"):
         from htpsim.experiments.single import run_one
         from htpsim.report.pages import single_dict, single_page
     with progress("run") as told:
         single = run_one(
             scenario, variant=variant, case=case, options=options, set_values=settings, replication=replication,
-            check=check, workers=asked.workers, progress=told,
+            check=check, precision=asked.sharpness(), workers=asked.workers, progress=told,
         )  # fmt: skip
     if asked.out is not None:
         with working(f"writing {asked.out}"):
@@ -56,7 +61,7 @@ def run(
             write_single(single, asked.out, sys.argv)
     if trace is not None:
         with working(f"writing {trace}"):
-            from htpsim.formats.trace import write_trace
+            from htpsim.formats.trace import next_steps, write_trace
 
             write_trace(single.trace(), trace)
     if asked.as_json:
@@ -65,7 +70,7 @@ def run(
         show(single_page(single))
     _tell_where(asked.out)
     if trace is not None:
-        note(f"Written to {trace}: htpsim check {trace}, htpsim explain-policy {trace}, or a trace viewer.")
+        note(f"Written to {trace}: {next_steps(trace)}")
 
 
 @click.command()
@@ -97,6 +102,7 @@ def compare(
     """
     asked = Given(**given)
     settings = asked.assignments()
+    asked.sharpness()
     _refuse(asked.out)
     with working("loading"):
         from htpsim.experiments.compare import compare as compare_variants
@@ -104,7 +110,7 @@ def compare(
     with progress("run") as told:
         comparison = compare_variants(
             scenario, set_values=settings, variants=variants, cases=cases, options=options, grid=grid,
-            keep_logs=asked.out is not None, workers=asked.workers, progress=told,
+            precision=asked.sharpness(), keep_logs=asked.out is not None, workers=asked.workers, progress=told,
         )  # fmt: skip
     if asked.out is not None:
         with working(f"writing {asked.out}"):

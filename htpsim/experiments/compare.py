@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from htpsim.errors import ScenarioError, unknown_name
 from htpsim.experiments.change import HEADLINES, Change, change
+from htpsim.experiments.precision import Precision, Reached, changes_of, extend, figures_of, judge
 from htpsim.experiments.replay import replay_command
 from htpsim.experiments.runner import Outcome, Progress, Task, run_tasks
 from htpsim.experiments.sign_grid import SignGrid, grid_tasks, read_grid
 from htpsim.experiments.tidy import html_table, tidy_frame
 from htpsim.results.log import RunLog
 from htpsim.results.metric import Metric
-from htpsim.results.replications import estimate
+from htpsim.results.replications import Estimate, estimate
 from htpsim.results.summary import Summary
 from htpsim.scenario import ResolvedScenario, ScenarioFile, load
 
@@ -44,6 +45,8 @@ class Comparison:
     """log of replication 0, by (case, variant)"""
     grid: SignGrid | None = None
     """which assumption would change which sign; None where the file names no assumptions"""
+    reached: Reached | None = None
+    """how narrow the intervals are, where that was asked"""
 
     @property
     def baseline(self) -> str:
@@ -117,6 +120,7 @@ def compare(  # noqa: PLR0913 - all but the first have a name and a default
     cases: Sequence[str] | None = None,
     options: Sequence[str] = (),
     grid: bool = True,
+    precision: Precision | None = None,
     keep_logs: bool = True,
     workers: int | None = None,
     progress: Progress | None = None,
@@ -135,6 +139,9 @@ def compare(  # noqa: PLR0913 - all but the first have a name and a default
         Options of assumptions, "NAME.OPTION", that hold in every run.
     grid
         Whether to ask which assumption would change the sign of a difference, in shorter runs.
+    precision
+        Add replications until the interval of every difference, or of every figure where there is nothing to compare
+        with, is as narrow.
     keep_logs
         Whether to keep the log of replication 0 of every variant, for records and plots.
     workers
@@ -174,15 +181,46 @@ def compare(  # noqa: PLR0913 - all but the first have a name and a default
     _collect(comparison, outcomes[: len(tasks)])
     if questions:
         comparison.grid = read_grid(questions, outcomes[len(tasks) :])
+    if precision is not None:
+        _sharpen(comparison, precision, name, set_values, lambda more: run_tasks(more, workers, progress))
     return comparison
 
 
-def _tasks(comparison: Comparison, name: str, set_values: Sequence[str], keep_logs: bool) -> list[Task]:
-    """Return the full runs, each with the command that repeats it."""
+def _sharpen(
+    comparison: Comparison,
+    precision: Precision,
+    name: str,
+    set_values: Sequence[str],
+    run: Callable[[list[Task]], list[Outcome]],
+) -> None:
+    """Add replications until the intervals are narrow enough."""
+
+    def more(replications: range) -> None:
+        _collect(comparison, run(_tasks(comparison, name, set_values, False, replications)))
+
+    def look(count: int) -> Reached:
+        figures: list[tuple[str, Estimate]] = []
+        for variants in comparison.summaries.values():
+            first = variants[comparison.baseline]
+            for variant, runs in variants.items():
+                if variant != comparison.baseline:
+                    figures += changes_of(first, runs, variant)
+                elif len(variants) == 1:
+                    figures += figures_of(runs, variant)
+        return judge(figures, precision.target, count)
+
+    have = min(len(runs) for variants in comparison.summaries.values() for runs in variants.values())
+    comparison.reached = extend(have, precision, more, look)
+
+
+def _tasks(
+    comparison: Comparison, name: str, set_values: Sequence[str], keep_logs: bool, replications: range | None = None
+) -> list[Task]:
+    """Return the full runs, each with the command that repeats it; by default in the replications of the file."""
     tasks = []
     for (case, variant), resolved in comparison.resolved.items():
         names = _names(comparison.file, case, variant)
-        for r in range(resolved.scenario.run.replications):
+        for r in replications or range(resolved.scenario.run.replications):
             task = Task((case, variant), resolved.scenario, r, keep_log=keep_logs and r == 0)
             tasks.append(_repeatable(task, name, names, comparison.options, set_values))
     return tasks

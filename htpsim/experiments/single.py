@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from htpsim.errors import ScenarioError
+from htpsim.experiments.precision import Precision, Reached, extend, figures_of, judge
 from htpsim.experiments.replay import replay_command
 from htpsim.experiments.runner import Progress, Task, run_tasks
 from htpsim.experiments.trace import trace_of
@@ -38,6 +39,8 @@ class Single:
     options: tuple[str, ...] = ()
     replay: str = ""
     """command that runs the first replication again; "" for a scenario made in Python"""
+    reached: Reached | None = None
+    """how narrow the intervals are, where that was asked"""
 
     @property
     def result(self) -> RunResult:
@@ -74,6 +77,7 @@ def run_one(  # noqa: PLR0913 - all but the first have a name and a default
     set_values: Sequence[str] = (),
     replication: int | None = None,
     check: bool = False,
+    precision: Precision | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Single:
@@ -91,6 +95,8 @@ def run_one(  # noqa: PLR0913 - all but the first have a name and a default
         Run this one only, counted from 0; it is the same whichever others are run.
     check
         Validate every state machine after every action.
+    precision
+        Add replications until the interval of every headline figure is as narrow.
     workers
         Processes to use; the results do not depend on it.
     progress
@@ -119,22 +125,33 @@ def run_one(  # noqa: PLR0913 - all but the first have a name and a default
         file = load(scenario, set_values=set_values)
         resolved = file.resolve(variant, case, options)
     spec = resolved.scenario
+
+    def tasks(replications: Sequence[int]) -> list[Task]:
+        return [
+            Task(
+                (spec.name,), spec, r, keep_log=r == wanted[0], check=check,
+                replay="" if isinstance(scenario, Scenario) else replay_command(
+                    spec, os.fspath(scenario), replication=r, variant=variant, case=case,
+                    options=options, set_values=set_values, check=check,
+                ),
+            )
+            for r in replications
+        ]  # fmt: skip
+
     wanted = range(spec.run.replications) if replication is None else [replication]
-    tasks = [
-        Task(
-            (spec.name,), spec, r, keep_log=r == wanted[0], check=check,
-            replay="" if isinstance(scenario, Scenario) else replay_command(
-                spec, os.fspath(scenario), replication=r, variant=variant, case=case,
-                options=options, set_values=set_values, check=check,
-            ),
-        )
-        for r in wanted
-    ]  # fmt: skip
-    outcomes = run_tasks(tasks, workers, progress)
+    first = tasks(wanted)
+    outcomes = run_tasks(first, workers, progress)
     log = outcomes[0].log
     assert log is not None
+    reached = None
+    if precision is not None and replication is None:
+        reached = extend(
+            len(outcomes), precision,
+            lambda more: outcomes.extend(run_tasks(tasks(more), workers, progress)),
+            lambda n: judge(figures_of([o.summary for o in outcomes], spec.name), precision.target, n),
+        )  # fmt: skip
     summaries = [outcome.summary for outcome in outcomes]
-    return Single(resolved, summaries, log, file, variant, case, tuple(options), tasks[0].replay)
+    return Single(resolved, summaries, log, file, variant, case, tuple(options), first[0].replay, reached)
 
 
 def _specified(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from rich.console import RenderableType
 from rich.text import Text
 
 from htpsim.experiments.compare import BASE, Comparison
+from htpsim.experiments.precision import Reached
 from htpsim.experiments.single import Single
 from htpsim.report.cells import stack, table
 from htpsim.report.decision import capability_matrix, decision_table
@@ -31,6 +33,7 @@ def single_page(single: Single, *, whole: bool = False) -> RenderableType:
     return stack(
         run_tables(single.summaries[0]),
         spread,
+        None if single.reached is None else Text(f"Precision: {single.reached}"),
         *_warnings(single.resolved.warnings),
         _assumed(single.resolved.scenario, whole),
         _which(single),
@@ -79,6 +82,8 @@ def comparison_page(comparison: Comparison, *, whole: bool = False) -> Renderabl
     parts += _warnings(warning for one in resolved for warning in one.warnings)
     parts.append(_assumed(next(iter(resolved)).scenario, whole))
     parts.append(short_answer(comparison))
+    if comparison.reached is not None:
+        parts.append(Text(f"Precision: {comparison.reached}"))
     if len(comparison.variants) < 2:
         parts.append(Text("There was one variant, so nothing to compare it with."))
     return stack(*parts)
@@ -151,6 +156,7 @@ def single_dict(single: Single) -> dict[str, Any]:
         "case": single.case,
         "options": list(single.options),
         "warnings": list(single.resolved.warnings),
+        "precision": _reached(single.reached),
         "replications": _summaries(single.summaries),
     }
 
@@ -167,9 +173,14 @@ def comparison_dict(comparison: Comparison) -> dict[str, Any]:
             case: {variant: _summaries(runs) for variant, runs in variants.items()}
             for case, variants in comparison.summaries.items()
         },
+        "precision": _reached(comparison.reached),
         "changes": changes_dict(comparison),
         "grid": grid_dict(comparison.grid) if comparison.grid is not None else None,
     }
+
+
+def _reached(reached: Reached | None) -> dict[str, Any] | None:
+    return None if reached is None else {**asdict(reached), "enough": reached.enough}
 
 
 def _summaries(runs: Sequence[Summary]) -> list[dict[str, Any]]:
