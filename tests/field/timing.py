@@ -589,4 +589,38 @@ TIMING = (
             ),
         ),
     ),
+    Report(
+        number="B39",
+        scenario="b39_vit_slower_on_the_npu",
+        source="google-ai-edge/LiteRT-LM issue 2187",
+        figures=(
+            Figure(
+                what="vision stage on the NPU, s",
+                published=20,
+                said=lambda r: r.s("on_npu", "clients.looker.vit.mean"),
+                answer=20.05,
+                within=0.003,
+                kind="fitted",
+            ),
+            Figure(
+                what="vision stage on the CPU, s",
+                published=8,
+                said=lambda r: r.s("on_cpu", "clients.looker.vit.mean"),
+                answer=8,
+                kind="fitted",
+            ),
+            Figure(
+                what="longest gap of a dialog meanwhile, ViT on the NPU, s",
+                said=lambda r: r.s("on_npu", "clients.dialog.itl.max"),
+                answer=20.1,
+                kind="predicted",
+            ),
+            Figure(
+                what="longest gap of a dialog meanwhile, ViT on the CPU, s",
+                said=lambda r: r.s("on_cpu", "clients.dialog.itl.max"),
+                answer=0.2,  # a step of its own and one of the other's LLM
+                kind="predicted",
+            ),
+        ),
+    ),
 )
