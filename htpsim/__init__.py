@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from htpsim.experiments.compare import compare as compare
     from htpsim.experiments.fit import Fits as Fits
     from htpsim.experiments.fit import fit as fit
+    from htpsim.experiments.score import Score as Score
+    from htpsim.experiments.score import score as score
     from htpsim.experiments.single import Single as Single
     from htpsim.experiments.single import run_one as run
     from htpsim.formats import read as read
@@ -39,6 +41,7 @@ _HOMES: Final = {
     "RunResult": ("htpsim.results.run", "RunResult"),
     "Scenario": ("htpsim.spec", "Scenario"),
     "ScenarioFile": ("htpsim.scenario", "ScenarioFile"),
+    "Score": ("htpsim.experiments.score", "Score"),
     "Single": ("htpsim.experiments.single", "Single"),
     "calibrate": ("htpsim.experiments.calibrate", "calibrate"),
     "compare": ("htpsim.experiments.compare", "compare"),
@@ -46,6 +49,7 @@ _HOMES: Final = {
     "load": ("htpsim.scenario", "load"),
     "read": ("htpsim.formats", "read"),
     "run": ("htpsim.experiments.single", "run_one"),
+    "score": ("htpsim.experiments.score", "score"),
     "simulate": ("htpsim.sim", "simulate"),
 }
 """Public name -> module and name in it."""
@@ -58,6 +62,7 @@ __all__ = [
     "RunResult",
     "Scenario",
     "ScenarioFile",
+    "Score",
     "Single",
     "calibrate",
     "compare",
@@ -65,6 +70,7 @@ __all__ = [
     "load",
     "read",
     "run",
+    "score",
     "simulate",
 ]
 

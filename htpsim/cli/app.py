@@ -17,6 +17,7 @@ from htpsim.cli.files import inspect, scenarios, schema
 from htpsim.cli.fit import fit
 from htpsim.cli.imports import import_file
 from htpsim.cli.rules import check, explain_policy, policies, validate
+from htpsim.cli.score import score
 from htpsim.cli.simulations import compare, run
 from htpsim.errors import HtpsimError
 
@@ -52,6 +53,7 @@ for command in (
     fit,
     export,
     calibrate,
+    score,
 ):
     cli.add_command(command)
 
