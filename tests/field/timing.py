@@ -280,6 +280,7 @@ TIMING = (
         number="B17",
         scenario="b17_long_prompt_in_chunks",
         source="vllm-project/vllm issue 10235",
+        remark="a GPU",
         figures=(
             Figure(
                 what="passes of a prompt of 130,000 tokens",
@@ -300,6 +301,7 @@ TIMING = (
         number="B18",
         scenario="b18_priority_after_admission",
         source="vllm-project/vllm issues 40004, 45561 and 54530",
+        remark="GPUs",
         figures=(
             Figure(
                 what="wait of the urgent one, slot held by a request, s",
@@ -320,7 +322,7 @@ TIMING = (
         number="B20",
         scenario="b20_long_prefill_kills_decode",
         source="local-inference-lab/vllm issue 541",
-        remark="taking turns explains the decode and not the prefill",
+        remark="a GPU; taking turns explains the decode and not the prefill",
         figures=(
             Figure(
                 what="decode alone, tokens/s",
@@ -362,6 +364,7 @@ TIMING = (
         number="B22",
         scenario="b22_two_prefills_one_decode",
         source="tenstorrent/vllm-tt-plugin issue 74 and PR 119",
+        remark="a Tenstorrent accelerator",
         figures=(
             Figure(
                 what="gap of a dialog at 2 : 1, chunks of 100 and steps of 10 ms, ms",
@@ -417,7 +420,7 @@ TIMING = (
         number="B25",
         scenario="b25_two_engines",
         source="NVIDIA/TensorRT issue 1238",
-        remark="issue 22778 is of a CPU: two sessions there cost more than their sum",
+        remark="a GPU; issue 22778 is of a CPU, where two sessions cost more than their sum",
         figures=(
             Figure(
                 what="TensorRT 1238, alone, s",
@@ -518,6 +521,7 @@ TIMING = (
         number="B31",
         scenario="b31_stages_of_a_vlm",
         source="vllm-project/vllm issue 41267",
+        remark="a GPU",
         figures=(
             Figure(
                 what="TTFT of 2,718 tokens with an image, ms",
