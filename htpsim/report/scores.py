@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from rich.console import RenderableType
 from rich.text import Text
 
 from htpsim.experiments.score import Compared, Score
-from htpsim.report.cells import NOT_AVAILABLE, stack, table
+from htpsim.report.cells import stack, table
+from htpsim.results.metric import NOT_AVAILABLE
 
-LISTED_MAX = 12
+LISTED_MAX: Final = 12
 
 
 def score_page(score: Score) -> RenderableType:
-    """Return the table of a score, what missed first said in words below it."""
+    """Return the table of a score, and what it comes to in words below it."""
     rows = [_row(row, score) for row in score.rows]
-    made = table(f"{score.simulated} against {score.measured}", ["", "measured", "simulated", "error"], rows)
-    return stack(made, *_below(score))
+    head = Text.assemble(("Measured   ", "bold"), score.measured, ("\nSimulated  ", "bold"), score.simulated)
+    return stack(head, table("", ["", "measured", "simulated", "error"], rows), *_below(score))
 
 
 def _row(row: Compared, score: Score) -> list[str]:
