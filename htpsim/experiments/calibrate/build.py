@@ -318,42 +318,51 @@ class _Builder:
         if roles:
             table: dict[str, Any] = {"name": "vlm", "count": self.asked.instances}
             table |= {role: role for role in roles}
+            image_tokens = (self.asked.image_tokens or 0) if "vit" in models else 0
             if "llm" in models:
                 table |= {key: leaf(stated) for key, stated in self.evidence.gaps.items()}
-                table |= self.workload()
+                table |= self.workload(image_tokens)
             found["instances"] = [table]
         if "other" in models:
             arrivals = {"kind": "closed", "think": 0}
             found["clients"] = [{"name": "client", "model": "other", "arrivals": arrivals}]
         return found
 
-    def workload(self) -> dict[str, Any]:
-        """Return the tokens of a request as the files show them."""
-        found: dict[str, Any] = {}
-        for key, values in (
-            ("text_tokens", self.evidence.text_tokens),
-            ("output_tokens", self.evidence.output_tokens),
-        ):
-            if not values:
-                continue
-            alike = len(set(values)) == 1
-            value: Any = values[0] if alike else {"sample": sorted(values)}
-            n, low, high = len(values), min(values), max(values)
-            shown = str(values[0]) if alike else f"{n} values, {low} to {high}"
-            source = f"{self.evidence.workload[key]}; n = {n}"
-            found[key] = Leaf(value=value, mark="derived", source=source, shown=shown, n=n)
+    def workload(self, image_tokens: int) -> dict[str, Any]:
+        """Return the tokens of a request as the files show them; what an image becomes is part of the prompt."""
+        evidence = self.evidence
+        text = [max(1, tokens - image_tokens) for tokens in evidence.text_tokens]
+        less = f"; less {image_tokens} of the image" if image_tokens else ""
+        found = {}
+        for key, values, remark in (("text_tokens", text, less), ("output_tokens", evidence.output_tokens, "")):
+            if values:
+                source = f"{evidence.workload[key]}{remark}; n = {len(values)}"
+                found[key] = _tokens(values, source)
         return found
 
     def cases(self, models: dict[str, Any]) -> dict[str, Any]:
         """Return the recorded run as a case: one request, once, for as long as the recording took."""
         if "llm" not in models or self.evidence.span_ns is None:
             return {}
+        instances: dict[str, Any] = {"count": 1, "arrivals": {"kind": "replay", "times": [0]}}
+        if "vit" in models:
+            # The log is of the LLM alone: its prompt had the image's tokens in it already.
+            instances |= {"images": 0, "text_tokens": self.evidence.text_tokens[0]}
         seconds = -(-(self.evidence.span_ns + SLACK_NS) // NS_PER_S)
         return {
             "same_run": {
                 "title": "the recorded run",
                 "text": "one instance, one request, as in the log that this was calibrated from",
                 "run": {"duration": f"{seconds}s", "replications": 1},
-                "instances": {"count": 1, "arrivals": {"kind": "replay", "times": [0]}},
+                "instances": instances,
             }
         }
+
+
+def _tokens(values: Sequence[int], source: str) -> Leaf:
+    """Return how many tokens requests had: a number where all had as many, else the numbers themselves."""
+    n, low, high = len(values), min(values), max(values)
+    alike = low == high
+    shown = str(low) if alike else f"{n} values, {low} to {high}"
+    value: Any = low if alike else {"sample": sorted(values)}
+    return Leaf(value=value, mark="derived", source=source, shown=shown, n=n)

@@ -102,6 +102,7 @@ def take_sizes(sizes: str | os.PathLike[str] | None, given: Sequence[str], evide
     found: dict[tuple[str, str], dict[str, Stated]] = {}
     if sizes is not None:
         name = os.fspath(sizes)
+        evidence.files.append(Path(name).name)
         for role, table in read_toml(Path(sizes)).items():
             if not isinstance(table, dict):
                 raise HtpsimError(f"{name}: {role}: got a value, expected tables [vit] or [llm.part0]")

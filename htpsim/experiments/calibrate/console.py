@@ -143,7 +143,10 @@ def _take_workload(log: ConsoleLog, run: ExecutionLog, file: str, evidence: Evid
     output = run.decode_tokens + 1
     prompt, how = prefill.chunks * ar, f"{prefill.chunks} chunks of {ar} tokens, taken to be full"
     context = evidence.llm.get("context_tokens")
-    if log.ran_out_of_context and context is not None:
+    stated = _queries(log, file)
+    if len(stated) == 1 and stated[0].prompt_tokens is not None:
+        prompt, how = stated[0].prompt_tokens, f"by the key figures in line {stated[0].line}"
+    elif log.ran_out_of_context and context is not None:
         left = int(context.value) - output
         if (prefill.chunks - 1) * ar < left <= prompt:
             prompt, how = left, f"{context.value} tokens of context, which ran full, less {output} that came out"
