@@ -250,3 +250,72 @@ def test_a_wrapper_that_leads_nowhere_is_refused(tmp_path: Path, path: str, mess
         formats.device_facts(tmp_path / "w.json")
 
     assert message in str(refusal.value)
+
+
+def test_an_embedding_has_its_own_names_for_alike_things() -> None:
+    config = genie_config.parse(load(FIXTURES / "genie_embedding.json"))
+
+    assert config.root == "embedding"
+    assert (config.context_size, config.embedding_size) == (Value(512, "tokens", 4), Value(1024, "values", 4))
+    assert [path.value for path in config.ctx_bins] == ["encoder.bin"]
+    assert config.unread == ()
+
+
+def test_a_text_generator_is_read_like_a_dialog() -> None:
+    config = genie_config.parse(load(FIXTURES / "genie_text_generator.json"))
+
+    assert (config.root, config.context_size) == ("text-generator", Value(4096, "tokens", 4))
+    assert (len(config.ctx_bins), config.embedding_size) == (2, Value(2048, "values", 5))
+    assert formats.model_facts(FIXTURES / "genie_text_generator.json").splits == 2
+
+
+def test_shared_engines_have_roles_and_the_target_counts() -> None:
+    report = genie_config.read(load(FIXTURES / "genie_shared_engines.json"))
+    config = report.data
+
+    assert [engine.role.value for engine in config.engines] == ["draft", "target"]
+    assert [path.value for path in config.ctx_bins] == ["t1.bin", "t2.bin"]
+    assert config.unread == ()
+    assert "2 engines, of roles draft, target: each loads its own binaries" in report.notes
+    assert [fact.section for fact in report.facts if fact.name == "polling"] == ["engine draft", "engine target"]
+
+
+@pytest.mark.parametrize("nested", [True, False])
+def test_a_standalone_engine_may_leave_a_level_out(nested: bool) -> None:
+    document = json.loads((FIXTURES / "genie_standalone_engine.json").read_text(encoding="utf-8"))
+    body = document["standalone-engine"]
+    config = genie({"standalone-engine": body if nested else body["engine"]})
+
+    assert config.root == "standalone-engine"
+    assert config.engine is not None
+    assert (config.engine.role, config.engine.n_threads) == (Value("primary", "", 1), Value(4, "count", 1))
+    assert config.engine.library_bin == Value("model.bin", "", 1)
+    assert config.ctx_bins == ()
+
+
+def test_graphs_may_be_a_list_and_name_several_or_one() -> None:
+    data = htp_backend_ext.parse(load(FIXTURES / "htp_list_and_object.json"))
+
+    assert [[name.value for name in item.names] for item in data.graphs] == [["vit_a", "vit_b"], ["llm"]]
+    assert (data.graphs[1].vtcm_mb, data.graphs[1].num_cores) == (Value(0, "MB", 4), Value(2, "count", 4))
+    assert (data.cores, data.weight_sharing) == (2, Value(True, "", 9))
+
+
+@pytest.mark.parametrize("path", ["../secret.json", "../a/../secret.json", "/etc/hostname", "link.json"])
+def test_a_wrapper_does_not_lead_out_of_its_folder(tmp_path: Path, path: str) -> None:
+    (tmp_path / "secret.json").write_text('{"devices": []}')
+    folder = tmp_path / "a"
+    folder.mkdir()
+    (folder / "link.json").symlink_to(tmp_path / "secret.json")
+    (folder / "w.json").write_text(json.dumps({"backend_extensions": {"config_file_path": path}}))
+
+    with pytest.raises(FormatError, match=r"w.json:1: got .* which (leads out of the folder|is not here), expected a"):
+        formats.device_facts(folder / "w.json")
+
+
+@pytest.mark.parametrize("path", ["a\0b", "x" * 5000, "w.json/w.json"])
+def test_a_wrapper_with_a_path_that_is_none_is_refused(tmp_path: Path, path: str) -> None:
+    (tmp_path / "w.json").write_text(json.dumps({"backend_extensions": {"config_file_path": path}}))
+
+    with pytest.raises(FormatError, match=r"w.json:1: got .*, expected a file"):
+        formats.device_facts(tmp_path / "w.json")
