@@ -1,5 +1,7 @@
 """Traces of graphExecutes: JSON lines and Chrome trace JSON, written by htpsim and by a recorder around a real guard.
 
+Perfetto's own format is written too, for viewers; it is not read.
+
 What a trace says is in ``htpsim.invariants.trace``; ``docs/tracing-your-device.md`` shows how to record one.
 """
 
@@ -7,8 +9,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, Literal
 
 from htpsim.errors import FormatError, HtpsimError, unknown_name
@@ -17,13 +20,24 @@ from htpsim.formats.source import Source, load
 from htpsim.formats.trace_records import MARK
 from htpsim.formats.trace_text import read_chrome, read_lines, write_chrome, write_lines
 from htpsim.formats.values import Fact, Report
+from htpsim.formats.writers.extra import needed
+from htpsim.formats.writers.perfetto import PROTOS, write_perfetto
+from htpsim.formats.writers.whole import whole_file, write_text
 from htpsim.invariants.trace import Trace, merge
 
-Form = Literal["lines", "chrome"]
+Form = Literal["lines", "chrome", "perfetto"]
 HEAD: Final = 1 << 16
 """Characters within which a header is looked for, at either end of a file."""
 
-WRITERS: Final = {"lines": write_lines, "chrome": write_chrome}
+WRITERS: Final[Mapping[str, Callable[[Trace], Iterator[str]]]] = MappingProxyType(
+    {"lines": write_lines, "chrome": write_chrome}
+)
+"""Of the forms that are text, and can be read again."""
+
+SUFFIXES: Final = MappingProxyType(
+    {".jsonl": "lines", ".ndjson": "lines", ".pftrace": "perfetto", ".perfetto-trace": "perfetto"}
+)
+"""What the end of a name says; every other is Chrome trace JSON."""
 
 
 def sniff(source: Source) -> Match:
@@ -87,21 +101,53 @@ def write_trace(trace: Trace, path: str | os.PathLike[str], form: Form | None = 
     path : path
         Where to; it is replaced as a whole, or left as it was.
     form : str, optional
-        "lines" or "chrome"; by default what the name ends in decides: ``.jsonl`` is lines, everything else chrome.
+        "lines", "chrome" or "perfetto"; by default what the name ends in decides: ``.jsonl`` is lines, ``.pftrace``
+        perfetto, everything else chrome.
 
     Raises
     ------
     HtpsimError
-        For another form.
+        For another form, and for perfetto without its package.
     """
-    path = Path(path)
-    chosen = form or ("lines" if path.suffix in (".jsonl", ".ndjson") else "chrome")
+    chosen = form_of(path, form)
+    if chosen in WRITERS:
+        write_text(WRITERS[chosen](trace), path)
+        return
+    with whole_file(path) as unfinished, unfinished.open("wb") as packets:
+        write_perfetto(trace, packets)
+
+
+def form_of(path: str | os.PathLike[str], form: str | None = None) -> Form:
+    """Return the form that a trace of this name is written in, once it is known that it can be.
+
+    Raises
+    ------
+    HtpsimError
+        For a form that does not exist, and for perfetto without its package.
+
+    Examples
+    --------
+    >>> form_of("a.jsonl"), form_of("a.json")
+    ('lines', 'chrome')
+    """
+    chosen = form or SUFFIXES.get(Path(path).suffix, "chrome")
+    if chosen == "perfetto":
+        needed(PROTOS, "perfetto")
+        return "perfetto"
     if chosen not in WRITERS:
-        raise HtpsimError(unknown_name("form", chosen, WRITERS))
-    unfinished = path.with_name(f"{path.name}.part")
-    with unfinished.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(f"{line}\n" for line in WRITERS[chosen](trace))
-    unfinished.replace(path)
+        raise HtpsimError(unknown_name("form", chosen, (*WRITERS, "perfetto")))
+    return "lines" if chosen == "lines" else "chrome"
+
+
+def next_steps(path: str | os.PathLike[str]) -> str:
+    """Say what a trace of this name can be given to.
+
+    >>> next_steps("a.json")
+    'htpsim check a.json, htpsim explain-policy a.json, or a trace viewer.'
+    """
+    if SUFFIXES.get(Path(path).suffix) == "perfetto":
+        return "open it in ui.perfetto.dev."
+    return f"htpsim check {path}, htpsim explain-policy {path}, or a trace viewer."
 
 
 def read(source: Source, lenient: bool) -> Report:

@@ -4,8 +4,8 @@ JSON lines: the header is the first line, every other line one event. Files of s
 the other, for a later line that is a header again begins the next of them.
 
 Chrome trace JSON: the header is under ``otherData``; every event of the schema is an instant event of category
-``htpsim`` whose ``args`` are the record. ``args.t`` is the exact time in ns; without it ``ts``, in us, is taken. Spans
-of category ``view`` are added for the eye only; a reader passes over them and over whatever else is in the file.
+``htpsim`` whose ``args`` are the record. ``args.t`` is the exact time in ns; without it ``ts``, in us, is taken. What
+viewers draw is added by ``writers.chrome``; a reader passes over it and over whatever else is in the file.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ from htpsim.errors import FormatError
 from htpsim.formats import jsontext
 from htpsim.formats.source import Source, shown
 from htpsim.formats.trace_records import MARK, Record, TraceBuilder, Wrong, header_record, records
-from htpsim.invariants.spans import History, Span
+from htpsim.formats.writers.chrome import US, named, process_id, view_events
+from htpsim.formats.writers.timeline import Timeline
 from htpsim.invariants.trace import NOWHERE, Trace, merge
 
 CATEGORY: Final = "htpsim"
-VIEW: Final = "view"
-US: Final = 1000
 
 
 def write_lines(trace: Trace) -> Iterator[str]:
@@ -99,51 +98,36 @@ def _merged(source: Source, traces: list[Trace]) -> Trace:
 def write_chrome(trace: Trace) -> Iterator[str]:
     """Yield the lines of a trace as Chrome trace JSON, one event a line."""
     yield f'{{"displayTimeUnit":"ns","otherData":{_dump(header_record(trace))},"traceEvents":['
-    events = [_dump(event) for event in _chrome_events(trace)]
-    yield from (f"{event}," for event in events[:-1])
-    yield from events[-1:]
+    waiting = ""
+    for event in _chrome_events(trace):
+        if waiting:
+            yield f"{waiting},"
+        waiting = _dump(event)
+    yield waiting
     yield "]}"
 
 
 def _chrome_events(trace: Trace) -> Iterator[Record]:
-    """Yield the spans for the eye, then the schema's events."""
-    history = History(trace)
-    tracks: dict[tuple[int, str], int] = {}
-
-    def track(process: int, name: str) -> int:
-        return tracks.setdefault((process, name), len(tracks) + 1)
-
-    views = [view for span in history.sound for view in _views(span, track, history.last_ns)]
+    """Yield what is there for the eye, then the schema's events, on rows of their own beneath."""
+    timeline = Timeline(trace)
+    yield from view_events(timeline)
+    pid, first = process_id(len(timeline.groups)), len(timeline.tracks) + 1
+    tracks: dict[str, int] = {}
     for record in records(trace):
         call = trace.calls.get(record.get("id", NOWHERE))
-        place = (call.process, call.thread) if call else (0, record.get("client", record.get("place", "registry")))
+        name = str(record.get("client") or record.get("place") or "registry")
+        if call:
+            name = f"process {call.process}: {call.thread}"
+        if not tracks:
+            yield from named("process", pid, 0, "events, for htpsim check", pid)
+        if name not in tracks:
+            tracks[name] = first + len(tracks)
+            yield from named("thread", pid, tracks[name], name, tracks[name])
         args = {key: value for key, value in record.items() if key != "ev"}
-        views.append(
-            {
-                "name": record["ev"], "cat": CATEGORY, "ph": "i", "s": "t", "ts": record["t"] / US,
-                "pid": place[0], "tid": track(*place), "args": args,
-            }
-        )  # fmt: skip
-    for (process, name), number in tracks.items():
-        yield {"name": "thread_name", "ph": "M", "pid": process, "tid": number, "args": {"name": name}}
-    yield from views
-
-
-def _views(span: Span, track: Any, last_ns: int) -> Iterator[Record]:
-    """Yield what one graphExecute looks like: its wait for the guard on its thread, its stretches on its cores."""
-    call = span.call
-    stretches = [(call.process, call.thread, "guard wait", span.called_ns, span.granted_ns)]
-    stretches.append((call.process, call.thread, call.graph or "graphExecute", span.submitted_ns, span.returned_ns))
-    for core in call.cores:
-        stretches += [(call.process, f"core {core}", call.graph, begin, end) for begin, end in span.holds]
-    for process, name, what, begin_ns, end_ns in stretches:
-        if begin_ns != NOWHERE and (end_ns != NOWHERE or what != "guard wait" or call.path == "genie"):
-            until_ns = end_ns if end_ns != NOWHERE else last_ns
-            if until_ns > begin_ns:
-                yield {
-                    "name": what, "cat": VIEW, "ph": "X", "ts": begin_ns / US, "dur": (until_ns - begin_ns) / US,
-                    "pid": process, "tid": track(process, name), "args": {"graphExecute": span.execute},
-                }  # fmt: skip
+        yield {
+            "name": record["ev"], "cat": CATEGORY, "ph": "i", "s": "t", "ts": record["t"] / US,
+            "pid": pid, "tid": tracks[name], "args": args,
+        }  # fmt: skip
 
 
 def read_chrome(source: Source, lenient: bool = False) -> tuple[Trace, list[str]]:

@@ -2,7 +2,7 @@
 
 from htpsim.scenario.checks import problems, warnings
 from htpsim.scenario.document import find, shipped
-from htpsim.scenario.file import ResolvedScenario, ScenarioFile, load
+from htpsim.scenario.file import ResolvedScenario, ScenarioFile, from_tree, load
 from htpsim.scenario.outline import Assumption, Variant
 from htpsim.scenario.presets import presets
 from htpsim.scenario.resolved import resolved_dict
@@ -16,6 +16,7 @@ __all__ = [
     "SourcedValue",
     "Variant",
     "find",
+    "from_tree",
     "json_schema",
     "load",
     "presets",

@@ -126,6 +126,28 @@ def load(path_or_name: str | os.PathLike[str], *, set_values: Sequence[str] = ()
     )
 
 
+def from_tree(tree: dict[str, Any], where: str) -> Scenario:
+    """Return the scenario of a tree that `resolved_dict` made; its name, which is not in there, is that of `where`.
+
+    Raises
+    ------
+    ScenarioError
+        One line for each problem.
+
+    Examples
+    --------
+    >>> from_tree({"guard": {"slots": "two"}}, "runs/a")
+    Traceback (most recent call last):
+    htpsim.errors.ScenarioError: runs/a: guard.slots: ...
+    """
+    plain = {key: value for key, value in without_none(tree).items() if value != []}
+    found, shelf, last = outline([Layer(where, (), plain)], Layer(where, (), {})), Shelf(), Layer(where, (), {})
+    resolved, complaints = _resolve(Path(where), found, last, shelf, None, None, ())
+    if resolved is None or found.problems:
+        raise ScenarioError(*dict.fromkeys([*found.problems, *complaints]))
+    return resolved.scenario
+
+
 def _faults(path: Path, found: Outline, last: Layer, shelf: Shelf, choice: Choice) -> list[str]:
     """Return what is wrong with an overlay; what only the values set by hand break is left until it is asked for."""
     complaints = _resolve(path, found, last, shelf, *choice)[1]

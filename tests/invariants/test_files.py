@@ -68,11 +68,12 @@ def test_a_viewer_can_open_it() -> None:
     document = json.loads("\n".join(write_chrome(trace(guarded(0, 2_500, 9_000), calls={0: {"graph": "g"}}))))
 
     events = document["traceEvents"]
-    assert {event["ph"] for event in events} == {"M", "X", "i"}
+    assert {event["ph"] for event in events} == {"M", "X", "i", "C"}
     assert all({"name", "ph", "pid", "tid"} <= event.keys() for event in events)
     assert [(e["name"], e["ts"], e["dur"]) for e in events if e["ph"] == "X"] == [
+        ("g", 0.0, 9.0),
         ("guard wait", 0.0, 2.5),
-        ("g", 2.5, 6.5),
+        ("on the device", 2.5, 6.5),
     ]
 
 
