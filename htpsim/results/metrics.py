@@ -27,6 +27,7 @@ from htpsim.results.notes import notes
 from htpsim.results.occupancy import Occupancy, occupancy, sums, union_ns
 from htpsim.results.roles import role_summaries
 from htpsim.results.samples import DEFINITIONS, MEASURES, Sample, of_client, open_first_tokens, open_gaps, open_jobs
+from htpsim.results.saturation import saturation
 from htpsim.results.shares import all_clients, device_shares, slots
 from htpsim.results.starvation import starved
 from htpsim.results.summary import ClientSummary, CoreSummary, Counts, Group, Parts, Summary, Window
@@ -92,6 +93,7 @@ def _clients(tables: Tables, held: Occupancy, samples: _Samples, hungry: dict[in
             kind="instance" if isinstance(client, Instance) else "client",
             process=client.process,
             starved=hungry.get(i, ""),
+            saturation=": ".join(filter(None, saturation(tables, i))),
             device=shares[i],
         )
     return summaries

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from htpsim.results.saturation import OVERLOADED, STABLE
 from htpsim.results.summary import Summary
 
 OPEN_SHARE_TOLD: Final = 0.05
@@ -17,6 +18,7 @@ def notes(summary: Summary) -> list[str]:
     """Return the sentences that follow from the figures themselves."""
     told = [f"{name} starved: {client.starved}" for name, client in summary.clients.items() if client.starved]
     told += [f"{name} did not start: {reason}" for name, reason in summary.failed.items()]
+    told += _saturated(summary)
     told += _emptiness(summary)
     told += _left_out(summary)
     if summary.guard.bypassed.value:
@@ -45,6 +47,16 @@ def _fell_short(summary: Summary) -> list[str]:
     return [
         f"weights fell short: {name} got {device.share} of the device time where {device.fair_share} would be its "
         f"water-filled share; weights act only among calls in line, and {choices} of the grants had a choice"
+    ]
+
+
+def _saturated(summary: Summary) -> list[str]:
+    """Return who does not keep up with its arrivals: its latencies say how long the run was, and little else."""
+    return [
+        f"{name} is {client.saturation}"
+        + ("; its latencies grow with the length of the run" if client.saturation.startswith(OVERLOADED) else "")
+        for name, client in summary.clients.items()
+        if client.saturation != STABLE
     ]
 
 

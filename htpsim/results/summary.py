@@ -94,6 +94,8 @@ class ClientSummary(Group):
     process: int
     starved: str
     """which call has been unfinished for how long, or "" """
+    saturation: str
+    """stable, backlogged or overloaded; of the last two, why"""
     device: DeviceShare
 
 

@@ -26,7 +26,6 @@ from htpsim.spec import (
     Scenario,
     exponential,
     table,
-    uniform,
 )
 
 REPETITIONS = 10_000
@@ -95,7 +94,7 @@ def means(service: Distribution, replications: int) -> np.ndarray:
 @pytest.mark.verify
 def test_intervals_of_a_mean_and_of_a_paired_difference_contain_it_as_often_as_they_say() -> None:
     """10,000 intervals of each, over six replications of ten jobs; the pair sees the same draws."""
-    per, services = 6, (uniform(5_000, 15_000), exponential(11_000))
+    per, services = 6, (Distribution(kind="uniform", low=5_000, high=15_000), exponential(11_000))
     answers = [float(table(service).mean()) for service in services]
     first, other = (means(service, REPETITIONS * per).reshape(-1, per) for service in services)
     for samples, answer in ((first, answers[0]), (other - first, answers[1] - answers[0])):
