@@ -116,10 +116,10 @@ class Timeline:
             if call.client and call.request != NOWHERE:
                 key = call.client, call.request, call.stage
                 held = span.holds if self.sees_device else [(span.called_ns, span.returned_ns)]
-                lasts = [begin_ns < (self.last_ns if end_ns == NOWHERE else end_ns) for begin_ns, end_ns in held]
-                if lasts and lasts[0]:
+                seen = [begin_ns < (self.last_ns if end_ns == NOWHERE else end_ns) for begin_ns, end_ns in held]
+                if seen and seen[0]:
                     first.setdefault(key, span.execute)
-                if lasts and lasts[-1]:
+                if seen and seen[-1]:
                     last[key] = span.execute
         made = []
         for (client, request, stage), source in last.items():
