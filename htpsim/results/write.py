@@ -20,15 +20,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from htpsim.errors import HtpsimError
-from htpsim.results.columns import NEVER, PATHS, REQUEST_STATES, STAGES, Execute, MemoryEvent, Request
+from htpsim.results.columns import NEVER, PATHS, REQUEST_STATES, SLICES, STAGES, Execute, MemoryEvent, Request, Slice
 from htpsim.results.metric import IntArray
 from htpsim.results.provenance import PROGRAM, provenance
 from htpsim.spec import PRIORITIES
 
 if TYPE_CHECKING:
+    from htpsim.results.log import RunLog
     from htpsim.results.run import RunResult
 
 PROVENANCE: Final = "provenance.json"
+LOG: Final = "log.json"
+"""What the rows of a run refer to: names, copies, loads, the bounds of the window."""
+SLICES_CSV: Final = "slices.csv"
 
 
 @contextmanager
@@ -82,7 +86,9 @@ def refuse_foreign(target: Path) -> None:
 
 
 def write_run(folder: Path, result: RunResult, scenario: Mapping[str, object] | None = None) -> None:
-    """Write the files of one run into `folder`: scenario.json, records.csv, requests.csv, memory.csv, summary.json.
+    """Write the files of one run into `folder`; `read.read_log` gives the log back from them.
+
+    They are scenario.json, log.json, records.csv, slices.csv, requests.csv, memory.csv and summary.json.
 
     Parameters
     ----------
@@ -96,7 +102,9 @@ def write_run(folder: Path, result: RunResult, scenario: Mapping[str, object] | 
     folder.mkdir(parents=True, exist_ok=True)
     log = result.log
     _write(folder / "scenario.json", json_text(dict(scenario) if scenario is not None else asdict(log.scenario)))
+    _write(folder / LOG, json_text(log_dict(log)))
     _write(folder / "records.csv", records_csv(result))
+    _write(folder / SLICES_CSV, slices_csv(result))
     _write(folder / "requests.csv", requests_csv(result))
     _write(folder / "memory.csv", memory_csv(result))
     _write(folder / "summary.json", json_text(result.summary().to_dict()))
@@ -105,6 +113,23 @@ def write_run(folder: Path, result: RunResult, scenario: Mapping[str, object] | 
 def json_text(value: object) -> str:
     """Return JSON in the one form used for files: two spaces, keys in their order, no NaN, newline at the end."""
     return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def log_dict(log: RunLog) -> dict[str, object]:
+    """Return what the rows of a log refer to, in JSON form; the engine, which changes no row, stands in provenance."""
+    return {
+        "replication": log.replication,
+        "ready_ns": log.ready_ns,
+        "start_ns": log.start_ns,
+        "end_ns": log.end_ns,
+        "clients": log.clients,
+        "graphs": log.graphs,
+        "accounts": log.accounts,
+        "copies": [copy._asdict() for copy in log.copies],
+        "loads": [load._asdict() for load in log.loads],
+        "failed": log.failed,
+        "notes": log.notes,
+    }
 
 
 def records_csv(result: RunResult) -> str:
@@ -121,6 +146,12 @@ def records_csv(result: RunResult) -> str:
     }
     header = ["priority" if name == "level" else name for name in Execute._fields]
     return csv_text(header, [_column(x[name], names.get(name)) for name in Execute._fields])
+
+
+def slices_csv(result: RunResult) -> str:
+    """Return one row a stretch on a core, of graphExecutes that were evicted."""
+    s = result.tables.slices
+    return csv_text(Slice._fields, [_column(s[name], SLICES if name == "kind" else None) for name in Slice._fields])
 
 
 def requests_csv(result: RunResult) -> str:

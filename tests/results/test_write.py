@@ -19,7 +19,10 @@ from htpsim.results import RunResult, run_directory, write_run
 from htpsim.results.columns import Execute
 from tests.results.synthetic import Machine, hand_log, vlm_scenario
 
-FILES = ["memory.csv", "provenance.json", "records.csv", "requests.csv", "scenario.json", "summary.json"]
+FILES = [
+    "log.json", "memory.csv", "provenance.json", "records.csv", "requests.csv", "scenario.json", "slices.csv",
+    "summary.json",
+]  # fmt: skip
 
 
 def names(folder: Path) -> list[str]:

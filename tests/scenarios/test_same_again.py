@@ -19,7 +19,7 @@ from htpsim.sim import simulate
 from htpsim.spec import Scenario
 from tests.scenarios.support import SCENARIOS
 
-FILES = ("records.csv", "summary.json", "requests.csv", "memory.csv", "scenario.json")
+FILES = ("records.csv", "summary.json", "requests.csv", "memory.csv", "scenario.json", "log.json", "slices.csv")
 DRAWN = [
     "run.duration=8s",
     "run.warmup=1s",
