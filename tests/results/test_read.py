@@ -112,7 +112,7 @@ def test_a_name_that_stands_for_two_is_refused(tmp_path: Path) -> None:
     log.graphs[1] = log.graphs[0]
     write_run(tmp_path, RunResult(log), {})
 
-    with pytest.raises(FormatError, match="twice among the names in log.json, expected each once"):
+    with pytest.raises(FormatError, match=r"twice among the names in log\.json, expected each once"):
         read_log(tmp_path, log.scenario)
 
 
