@@ -209,6 +209,7 @@ def example(**more: Any) -> Calibration:
     return calibrate(files, **(given | more))
 
 
+@pytest.mark.slow
 def test_a_configuration_a_log_and_a_profile_make_instances_that_run(tmp_path: Path) -> None:
     example(instances=4).write(tmp_path / "four.toml")
     single = htpsim.run(tmp_path / "four.toml", set_values=["run.duration=3s", "run.replications=1"], workers=1)

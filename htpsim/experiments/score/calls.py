@@ -73,7 +73,7 @@ class Calls:
         HtpsimError
             When there is no such client, with those there are.
         """
-        names = list(dict.fromkeys(call.client for call in self.calls))
+        names = sorted({call.client for call in self.calls})
         if client not in names:
             raise HtpsimError(f"client: got '{client}', expected one of {', '.join(names) or 'none: no call returned'}")
         return Calls(
