@@ -1,9 +1,10 @@
-"""A score by hand-made rows whose figures can be told on paper, and by the same run written down in four ways."""
+"""A score by hand-made rows whose figures can be told on paper, and by the same run written down in five ways."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from htpsim.experiments.score import score
 from htpsim.experiments.score.calls import NEEDED
 from htpsim.experiments.single import Single
 from htpsim.formats.trace import write_trace
+from htpsim.report.directory import scenario_dict
 from tests.calibrate.support import EXAMPLES, FIXTURES, VerboseLog, csv_profile
 
 HEADER = ["execute", *NEEDED]
@@ -73,24 +75,26 @@ def test_what_overlaps_is_busy_once(tmp_path: Path) -> None:
 def single(tmp_path_factory: pytest.TempPathFactory) -> Single:
     folder = tmp_path_factory.mktemp("model")
     files = [EXAMPLES / "genie_verbose.log", EXAMPLES / "genie_config.json"]
-    htpsim.calibrate(files, vit=EXAMPLES / "vit_profile.csv", image_tokens=64, instances=2).write(folder / "two.toml")
+    more: dict[str, Any] = {"vit": EXAMPLES / "vit_profile.csv", "sizes": EXAMPLES / "sizes.toml", "image_tokens": 64}
+    htpsim.calibrate(files, instances=2, **more).write(folder / "two.toml")
     return htpsim.run(
         folder / "two.toml", set_values=["run.duration=12s", "device.rpc_call=200us"], replication=0, workers=1
     )
 
 
 @pytest.mark.slow
-def test_the_same_run_by_four_roads_is_the_same(single: Single, tmp_path: Path) -> None:
-    """In memory, as a run directory, as records alone, and as a trace."""
-    single.result.write(tmp_path / "run")
+def test_the_same_run_by_five_roads_is_the_same(single: Single, tmp_path: Path) -> None:
+    """In memory, as a run directory of the command and one of Python, as records alone, and as a trace."""
+    single.result.write(tmp_path / "run", scenario=scenario_dict(single.resolved))
+    single.result.write(tmp_path / "bare")
     write_trace(single.trace(), tmp_path / "trace.jsonl")
 
-    for road in ("run", "run/records.csv", "trace.jsonl"):
+    for road in ("run", "bare", "run/records.csv", "trace.jsonl"):
         other = score(single, tmp_path / road)
         names = {row.name for row in other.rows}
         assert {"itl.p50", "busy", "tokens_per_s", "share.vlm0", "execute.veg.mean", "gap_step.mean"} <= names
         assert {row.name: row.error for row in other.rows if row.error} == {}, road
-    assert "ttft.mean" in {row.name for row in score(single, tmp_path / "run").rows}
+    assert {"ttft.mean", "memory.vit"} <= {row.name for row in score(single, tmp_path / "run").rows}
 
 
 @pytest.mark.slow
@@ -206,8 +210,7 @@ def test_folders_that_are_no_run_are_refused(tmp_path: Path) -> None:
     with pytest.raises(HtpsimError, match="expected a run directory"):
         score(tmp_path, tmp_path)
     records(tmp_path, ROWS)
-    (tmp_path / "summary.json").write_text("{", encoding="utf-8")
-    with pytest.raises(HtpsimError, match="got no JSON"):
+    with pytest.raises(HtpsimError, match=r"scenario\.json"):
         score(tmp_path, tmp_path)
 
 

@@ -10,6 +10,9 @@ from typing import Final, NamedTuple
 
 from htpsim.errors import HtpsimError
 from htpsim.invariants import Trace
+from htpsim.results.columns import NEVER, STAGES, Execute
+from htpsim.results.columns import Request as RequestRow
+from htpsim.results.log import RunLog
 
 NOT: Final = -1
 """A time that did not come, a number that does not apply."""
@@ -146,6 +149,28 @@ def _rows(text: str, name: str, columns: Sequence[str]) -> Iterator[dict[str, in
                 place = f"{name}:{reader.line_num}"
                 raise HtpsimError(f"{place}: got '{cell[:40]}' for {column}, expected a whole number")
         yield row
+
+
+def calls_of_log(log: RunLog) -> Calls:
+    """Return the rows of a simulated run."""
+    clients, graphs = log.clients, log.graphs
+    calls = []
+    for row in map(Execute._make, log.executes):
+        if row.returned_ns != NEVER:
+            core_ns = row.acquire_ns + row.run_ns + row.evict_ns + row.restore_ns
+            calls.append(
+                Call(
+                    clients[row.client], row.request, STAGES[row.stage], row.step, row.token, graphs[row.graph],
+                    row.submitted_ns - row.rpc_ns, row.returned_ns, core_ns,
+                )
+            )  # fmt: skip
+    requests = {
+        (clients[row.client], row.request): Request(
+            clients[row.client], row.request, row.arrived_ns, row.first_token_ns, row.done_ns, row.prompt_tokens
+        )
+        for row in map(RequestRow._make, log.requests)
+    }
+    return Calls(calls=calls, requests=requests, start_ns=log.start_ns, end_ns=log.end_ns)
 
 
 def calls_of_trace(trace: Trace) -> Calls:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -10,14 +9,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from htpsim.errors import HtpsimError
-from htpsim.experiments.score.calls import Calls, calls_of_csv, calls_of_trace, requests_of_csv
+from htpsim.experiments.score.calls import Calls, calls_of_csv, calls_of_log, calls_of_trace, requests_of_csv
 from htpsim.experiments.score.figures import Figures, figures_of_calls
 from htpsim.experiments.score.logs import figures_of_log, tiers_of
 from htpsim.formats import read
 from htpsim.invariants import Trace
 from htpsim.results.metric import Metric
+from htpsim.results.read import read_json, read_log
 from htpsim.results.run import RunResult
-from htpsim.results.write import records_csv, requests_csv
+from htpsim.results.summary import Summary
+from htpsim.scenario import from_tree
 
 RECORDS: Final = "records.csv"
 REQUESTS: Final = "requests.csv"
@@ -201,16 +202,14 @@ def _side(given: Any, client: str | None) -> _Side:
     if isinstance(given, Trace):
         return _of_calls(given.source or "trace", calls_of_trace(given), {}, client)
     if isinstance(given, RunResult):
-        return _of_result(given, client)
+        return _of_result(repr(given.log.scenario.name), given, client)
     if hasattr(given, "result") and isinstance(given.result, RunResult):
-        return _of_result(given.result, client)
+        return _side(given.result, client)
     path = Path(given)
     if path.is_dir():
         return _of_directory(path, client)
     if _is_records(path):
-        beside = path.with_name(REQUESTS)
-        requests = requests_of_csv(_text(beside), str(beside)) if beside.is_file() else {}
-        return _of_calls(str(given), Calls(calls=calls_of_csv(_text(path), str(path)), requests=requests), {}, client)
+        return _of_records(path, client)
     report = read(path)
     if isinstance(report.data, Trace):
         return _of_calls(str(given), calls_of_trace(report.data), {}, client)
@@ -221,15 +220,15 @@ def _of_calls(name: str, calls: Calls, more: Figures, client: str | None, tiers:
     return _Side(name, more, calls if client is None else calls.of(client), tiers)
 
 
-def _of_result(result: RunResult, client: str | None) -> _Side:
-    log = result.log
-    calls = Calls(
-        calls=calls_of_csv(records_csv(result), RECORDS),
-        requests=requests_of_csv(requests_csv(result), REQUESTS),
-        start_ns=log.start_ns,
-        end_ns=log.end_ns,
-    )
-    return _of_calls(repr(log.scenario.name), calls, _of_summary(result.summary().to_dict()), client)
+def _of_records(path: Path, client: str | None) -> _Side:
+    """Read a records.csv, and the requests.csv beside it where there is one."""
+    beside = path.with_name(REQUESTS)
+    requests = requests_of_csv(_text(beside), str(beside)) if beside.is_file() else {}
+    return _of_calls(str(path), Calls(calls=calls_of_csv(_text(path), str(path)), requests=requests), {}, client)
+
+
+def _of_result(name: str, result: RunResult, client: str | None) -> _Side:
+    return _of_calls(name, calls_of_log(result.log), _of_summary(result.summary()), client)
 
 
 def _of_directory(folder: Path, client: str | None) -> _Side:
@@ -238,26 +237,21 @@ def _of_directory(folder: Path, client: str | None) -> _Side:
         inner = sorted(path.parent.name for path in folder.glob(f"runs/*/{RECORDS}"))
         hint = f"; give one of the runs in it: {', '.join(inner[:6])}" if inner else ""
         raise HtpsimError(f"{folder}: got a folder without {RECORDS}, expected a run directory{hint}")
-    summary = _json(folder / "summary.json")
-    window = summary.get("window")
-    start_ns = window.get("start_ns") if isinstance(window, dict) else 0
-    requests = folder / REQUESTS
-    calls = Calls(
-        calls=calls_of_csv(_text(folder / RECORDS), str(folder / RECORDS)),
-        requests=requests_of_csv(_text(requests), str(requests)) if requests.is_file() else {},
-        start_ns=start_ns if isinstance(start_ns, int) else 0,
-    )
-    return _of_calls(str(folder), calls, _of_summary(summary), client)
+    path = folder / "scenario.json"
+    tree = read_json(path).get("scenario")
+    if not isinstance(tree, dict):  # as `RunResult.write` leaves it: the rows are all there is
+        return _of_records(folder / RECORDS, client)
+    return _of_result(str(folder), RunResult(read_log(folder, from_tree(tree, str(path)))), client)
 
 
-def _of_summary(summary: dict[str, Any]) -> Figures:
+def _of_summary(summary: Summary) -> Figures:
     """Return what only the summary has: bytes of one copy of each context, and how long loading took."""
     found: Figures = {}
-    for copy in summary.get("copies") or []:
-        if copy.get("copies") and copy.get("reserved_bytes"):
-            found[f"memory.{copy['context']}"] = Metric(copy["reserved_bytes"] // copy["copies"], 1, "bytes")
-    if summary.get("load_ns"):
-        found["load"] = Metric(summary["load_ns"], 1, "ns")
+    for copy in summary.copies:
+        if copy.copies and copy.reserved_bytes:
+            found[f"memory.{copy.context}"] = Metric(copy.reserved_bytes // copy.copies, 1, "bytes")
+    if summary.load_ns:
+        found["load"] = Metric(summary.load_ns, 1, "ns")
     return found
 
 
@@ -278,13 +272,3 @@ def _text(path: Path) -> str:
         raise HtpsimError(
             f"{path}: got no UTF-8 at byte {error.start}, expected the text of a run directory"
         ) from error
-
-
-def _json(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        return {}
-    try:
-        found = json.loads(_text(path))
-    except (ValueError, RecursionError) as error:
-        raise HtpsimError(f"{path}: got no JSON ({error}), expected what htpsim run --out writes") from error
-    return found if isinstance(found, dict) else {}
