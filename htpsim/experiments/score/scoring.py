@@ -161,9 +161,7 @@ def score(
         raise HtpsimError(f"within: got {within}, expected a part of one such as 0.05")
     sides = [_side(each, client) for each in (measured, simulated)]
     tiers = next((side.tiers for side in sides if side.tiers), ())
-    held = [
-        side.figures | (figures_of_calls(side.calls, tiers) if side.calls is not None else {}) for side in sides
-    ]  # fmt: skip
+    held = [(figures_of_calls(side.calls, tiers) if side.calls else {}) | side.figures for side in sides]
     if metrics:
         held = [{name: value for name, value in each.items() if _wanted(name, metrics)} for each in held]
     one, two = held
