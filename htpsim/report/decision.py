@@ -130,6 +130,13 @@ def _says_nothing(metric: Estimate) -> bool:
     return metric.mean is None and metric.why.startswith(_NOT_APPLICABLE)
 
 
+def decision_rows(variants: Variants) -> list[tuple[str, list[Estimate]]]:
+    """Return the figures of a decision: a label with its unit, and an estimate a variant; rows without any left out."""
+    picks = [*ROWS[:JOBS_ROW], *_job_rows(variants), *ROWS[JOBS_ROW:]]
+    rows = [(label, [estimate([pick(s) for s in runs]) for runs in variants.values()]) for label, pick in picks]
+    return [(label, found) for label, found in rows if not all(map(_says_nothing, found))]
+
+
 def decision_table(variants: Variants, *, title: str = "Decision", width: int = WIDTH) -> RenderableType:
     """Return metrics by variant: the mean over replications and, from two on, the half of its 95 % interval.
 
@@ -143,10 +150,7 @@ def decision_table(variants: Variants, *, title: str = "Decision", width: int = 
         Columns of the terminal; more variants than fit go into further blocks.
     """
     notes = Footnotes()
-    picks = [*ROWS[:JOBS_ROW], *_job_rows(variants), *ROWS[JOBS_ROW:]]
-    rows = [(label, [estimate([pick(s) for s in runs]) for runs in variants.values()]) for label, pick in picks]
-    rows = [(label, found) for label, found in rows if not all(map(_says_nothing, found))]
-    cells = [(label, [estimated(e, notes) for e in found]) for label, found in rows]
+    cells = [(label, [estimated(e, notes) for e in found]) for label, found in decision_rows(variants)]
     cells += [(label, [text(runs[0]) for runs in variants.values()]) for label, text in WORDS]
     blocks = _blocks(list(variants), cells, width)
     replications = {len(runs) for runs in variants.values()}
@@ -160,7 +164,7 @@ def decision_table(variants: Variants, *, title: str = "Decision", width: int = 
             [[label, *(texts[k] for k in block)] for label, texts in cells],
         )
         parts.append(made)
-    warnings = [f"{name}: {note}" for name, runs in variants.items() for note in _common(runs)]
+    warnings = [f"{name}: {note}" for name, runs in variants.items() for note in common_notes(runs)]
     return stack(
         *parts,
         Text("; ".join([said, *MEANINGS]), style="dim"),
@@ -169,7 +173,7 @@ def decision_table(variants: Variants, *, title: str = "Decision", width: int = 
     )
 
 
-def _common(runs: Sequence[Summary]) -> list[str]:
+def common_notes(runs: Sequence[Summary]) -> list[str]:
     """Return the notes of a variant's runs; of those that differ in their figures alone, the first."""
     found: dict[str, str] = {}
     for note in (note for run in runs for note in run.notes):
@@ -201,7 +205,7 @@ def capability_matrix(variants: Variants) -> RenderableType:
     """Return what LLM and ViT get from registry and guard, each row read off the first variant that shows it."""
     notes = Footnotes()
     rows = []
-    for label, (variant, role) in _capabilities(variants).items():
+    for label, (variant, role) in capabilities(variants).items():
         rows.append(
             [
                 label,
@@ -220,7 +224,7 @@ def capability_matrix(variants: Variants) -> RenderableType:
     return stack(table("Capabilities", headers, rows, left=2), Text(said, style="dim"), *notes.lines())
 
 
-def _capabilities(variants: Variants) -> dict[str, tuple[str, RoleSummary]]:
+def capabilities(variants: Variants) -> dict[str, tuple[str, RoleSummary]]:
     """Return the rows of the matrix in their order: the LLM, then the ways of the ViT that occur."""
     found: dict[str, tuple[str, RoleSummary]] = {}
     for name, runs in variants.items():

@@ -17,7 +17,7 @@ from htpsim.report.decision import capability_matrix, decision_table
 from htpsim.report.text import assumption_table, assumptions, load_failures, run_tables
 from htpsim.report.verdict import changes_dict, grid_dict, short_answer, sign_tables
 from htpsim.results.summary import Summary
-from htpsim.scenario import ScenarioFile
+from htpsim.scenario import ScenarioFile, Variant
 from htpsim.spec import Scenario
 
 
@@ -167,6 +167,9 @@ def comparison_dict(comparison: Comparison) -> dict[str, Any]:
         "title": comparison.file.title,
         "question": comparison.file.question,
         "first": comparison.baseline,
+        "variants": {name: _words(comparison.file.variants.get(name)) for name in comparison.variants},
+        "case_titles": dict(comparison.cases),
+        "option_titles": option_titles(comparison.file),
         "options": list(comparison.options),
         "warnings": list(dict.fromkeys(w for one in comparison.resolved.values() for w in one.warnings)),
         "cases": {
@@ -181,6 +184,10 @@ def comparison_dict(comparison: Comparison) -> dict[str, Any]:
 
 def _reached(reached: Reached | None) -> dict[str, Any] | None:
     return None if reached is None else {**asdict(reached), "enough": reached.enough}
+
+
+def _words(variant: Variant | None) -> dict[str, str]:
+    return {"title": variant.title, "text": variant.text} if variant else {"title": "", "text": ""}
 
 
 def _summaries(runs: Sequence[Summary]) -> list[dict[str, Any]]:

@@ -162,7 +162,14 @@ def grid_dict(grid: SignGrid) -> dict[str, Any]:
         "duration_ns": grid.duration_ns,
         "replications": grid.replications,
         "differences": [
-            {"option": option, "variant": variant, "metric": metric, "share": found.share, "sign": found.sign}
+            {
+                "option": option,
+                "variant": variant,
+                "metric": metric,
+                "share": found.share,
+                "sign": found.sign,
+                "shares": list(found.shares),
+            }
             for (option, variant, metric), found in grid.differences.items()
         ],
     }
