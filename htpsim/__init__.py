@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from htpsim.experiments.score import score as score
     from htpsim.experiments.single import Single as Single
     from htpsim.experiments.single import run_one as run
+    from htpsim.experiments.sweep import Sweep as Sweep
+    from htpsim.experiments.sweep import open_sweep as open_sweep
+    from htpsim.experiments.sweep import sweep as sweep
     from htpsim.formats import read as read
     from htpsim.results.run import RunResult as RunResult
     from htpsim.scenario import ScenarioFile as ScenarioFile
@@ -43,14 +46,17 @@ _HOMES: Final = {
     "ScenarioFile": ("htpsim.scenario", "ScenarioFile"),
     "Score": ("htpsim.experiments.score", "Score"),
     "Single": ("htpsim.experiments.single", "Single"),
+    "Sweep": ("htpsim.experiments.sweep", "Sweep"),
     "calibrate": ("htpsim.experiments.calibrate", "calibrate"),
     "compare": ("htpsim.experiments.compare", "compare"),
     "fit": ("htpsim.experiments.fit", "fit"),
     "load": ("htpsim.scenario", "load"),
+    "open_sweep": ("htpsim.experiments.sweep", "open_sweep"),
     "read": ("htpsim.formats", "read"),
     "run": ("htpsim.experiments.single", "run_one"),
     "score": ("htpsim.experiments.score", "score"),
     "simulate": ("htpsim.sim", "simulate"),
+    "sweep": ("htpsim.experiments.sweep", "sweep"),
 }
 """Public name -> module and name in it."""
 
@@ -64,14 +70,17 @@ __all__ = [
     "ScenarioFile",
     "Score",
     "Single",
+    "Sweep",
     "calibrate",
     "compare",
     "fit",
     "load",
+    "open_sweep",
     "read",
     "run",
     "score",
     "simulate",
+    "sweep",
 ]
 
 

@@ -19,6 +19,7 @@ from htpsim.cli.imports import import_file
 from htpsim.cli.rules import check, explain_policy, policies, validate
 from htpsim.cli.score import score
 from htpsim.cli.simulations import compare, run
+from htpsim.cli.sweep import sweep
 from htpsim.errors import HtpsimError
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 80}
@@ -39,21 +40,9 @@ def cli() -> None:
 
 
 for command in (
-    run,
-    compare,
-    scenarios,
-    inspect,
-    import_file,
-    schema,
-    policies,
-    check,
-    explain_policy,
-    validate,
-    blame,
-    fit,
-    export,
-    calibrate,
-    score,
+    *(run, compare, sweep, blame, fit),
+    *(scenarios, calibrate, score, inspect, import_file, export, schema),
+    *(policies, check, explain_policy, validate),
 ):
     cli.add_command(command)
 

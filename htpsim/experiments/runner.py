@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from htpsim.errors import HtpsimError, IllegalTransition, InvariantError
 from htpsim.experiments.trace import trace_of
@@ -23,6 +23,7 @@ from htpsim.results.summary import Summary
 from htpsim.sim import simulate
 from htpsim.spec import Scenario
 
+Result = TypeVar("Result")
 Progress = Callable[[float, int, str], None]
 """Called with (runs done, a run under way counting as the part of it that is over; runs in all; what is being run)."""
 
@@ -132,23 +133,40 @@ def _part(progress: Progress, done: int, total: int, what: str) -> Callable[[flo
 
 def _on_processes(tasks: Sequence[Task], workers: int) -> Iterator[Outcome]:
     """Yield outcomes in the order of the tasks, as they come."""
+    yield from _spread(run_task, [(task,) for task in tasks], workers, "generator")
+
+
+def unordered(call: Callable[..., Result], arguments: Sequence[tuple[Any, ...]], workers: int) -> Iterator[Result]:
+    """Call a function on several processes, once for each tuple of arguments, and yield results as they come.
+
+    Raises
+    ------
+    HtpsimError
+        What went wrong in a call, or that a process was killed.
+    """
+    yield from _spread(call, arguments, workers, "generator_unordered")
+
+
+def _spread(
+    call: Callable[..., Result], arguments: Sequence[tuple[Any, ...]], workers: int, order: str
+) -> Iterator[Result]:
     from concurrent.futures.process import BrokenProcessPool
 
     from joblib import Parallel, delayed, parallel_config
 
     # One thread a worker in the numeric libraries: the processes are the parallelism.
     with parallel_config("loky", inner_max_num_threads=1, initializer=_end_with, initargs=(os.getpid(),)):
-        parallel = Parallel(n_jobs=workers, return_as="generator")
+        parallel = Parallel(n_jobs=workers, return_as=order)
     try:
         with _deaf_to_interrupts():
-            outcomes = parallel(delayed(_attempt)(task) for task in tasks)
-        for outcome in outcomes:
-            if isinstance(outcome, HtpsimError):
+            results = parallel(delayed(_attempt)(call, *given) for given in arguments)
+        for result in results:
+            if isinstance(result, HtpsimError):
                 with warnings.catch_warnings():  # that the rest is called off is no news to who reads the error
                     warnings.simplefilter("ignore", UserWarning)
-                    outcomes.close()
-                raise outcome
-            yield outcome
+                    results.close()
+                raise result
+            yield result
     except BrokenProcessPool as error:
         raise HtpsimError(
             f"a worker process was killed, most likely for want of memory; got {workers} workers, "
@@ -156,10 +174,10 @@ def _on_processes(tasks: Sequence[Task], workers: int) -> Iterator[Outcome]:
         ) from error
 
 
-def _attempt(task: Task) -> Outcome | HtpsimError:
-    """Run a task in a worker process; an error waits for its turn, so that always the same one of several is told."""
+def _attempt(call: Callable[..., Result], *given: Any) -> Result | HtpsimError:
+    """Make a call in a worker process; an error waits for its turn, so that always the same one of several is told."""
     try:
-        return run_task(task)
+        return call(*given)
     except HtpsimError as error:
         return error
 

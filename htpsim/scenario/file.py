@@ -17,6 +17,7 @@ from htpsim.scenario.checks import findings, warnings
 from htpsim.scenario.complain import Layer, condense, place, sentences
 from htpsim.scenario.document import find, read_chain, set_layer
 from htpsim.scenario.outline import PARTS, Address, Assumption, Choice, Outline, Variant, choices, outline
+from htpsim.scenario.overlay import merge
 from htpsim.scenario.presets import Shelf
 from htpsim.scenario.resolved import resolved_dict, without_none
 from htpsim.scenario.sourced import SourcedValue
@@ -61,7 +62,11 @@ class ScenarioFile:
     _shelf: Shelf = field(repr=False, compare=False)
 
     def resolve(
-        self, variant: str | None = None, case: str | None = None, options: Sequence[str] = ()
+        self,
+        variant: str | None = None,
+        case: str | None = None,
+        options: Sequence[str] = (),
+        set_values: Sequence[str] = (),
     ) -> ResolvedScenario:
         """Return one simulation: the base, upon it a variant, a case, options, and last what was set by hand.
 
@@ -71,13 +76,18 @@ class ScenarioFile:
             Names of ``[variants.*]`` and ``[cases.*]``; None for the base as it is.
         options
             Options of assumptions as "NAME.OPTION", for example "slots.core".
+        set_values
+            Assignments upon those that the file was loaded with.
 
         Raises
         ------
         ScenarioError
             When there is no such name, or the combination is not valid; one line for each problem.
         """
-        resolved, problems = _resolve(self.path, self._outline, self._last, self._shelf, variant, case, options)
+        last = self._last
+        if set_values:
+            last = Layer(last.label, (), merge(last.tree, set_layer(set_values, self.path.parent).tree))
+        resolved, problems = _resolve(self.path, self._outline, last, self._shelf, variant, case, options)
         if resolved is None:
             raise ScenarioError(*problems)
         return resolved

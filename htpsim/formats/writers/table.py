@@ -58,7 +58,17 @@ def write_table(result: RunResult, path: str | os.PathLike[str], table: str = "e
     HtpsimError
         For another table, and for Parquet without its package.
     """
-    frame = table_frame(result, table)
+    write_frame(table_frame(result, table), path)
+
+
+def write_frame(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
+    """Write a frame as `write_table` does.
+
+    Raises
+    ------
+    HtpsimError
+        For Parquet without its package.
+    """
     if Path(path).suffix != PARQUET:
         with whole_file(path) as unfinished:
             frame.to_csv(unfinished, index=False, lineterminator="\n", encoding="utf-8")

@@ -1,0 +1,86 @@
+"""Where the runs of a sweep are done: here, on processes of this machine, or on a Dask cluster."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+
+from htpsim.errors import HtpsimError, ScenarioError
+from htpsim.experiments.change import HEADLINES
+from htpsim.experiments.runner import Task, run_task, unordered
+from htpsim.experiments.sweep.plan import Run, SweepPlan
+from htpsim.experiments.sweep.store import Figure, Found
+from htpsim.results.summary import Summary
+
+Batch = Sequence[Run]
+
+
+def do_batch(plan: SweepPlan, batch: Batch) -> list[Found]:
+    """Simulate several runs one after the other.
+
+    Raises
+    ------
+    HtpsimError
+        When a rule broke, or the simulation itself failed.
+    """
+    return [_do(plan, run) for run in batch]
+
+
+def _do(plan: SweepPlan, run: Run) -> Found:
+    began = time.perf_counter()
+    try:
+        scenario = plan.resolve(run.point).scenario
+    except ScenarioError as error:  # each value is good, but not beside the others: that is a result, too
+        return Found(run, (), "; ".join(error.problems), time.perf_counter() - began)
+    summary = run_task(Task((f"point {run.point}",), scenario, run.replication)).summary
+    return Found(run, figures(summary, plan.metrics), "", time.perf_counter() - began)
+
+
+def figures(summary: Summary, metrics: Sequence[str]) -> tuple[Figure, ...]:
+    """Return figures of a summary by their paths; one that this run does not have says so."""
+    found = []
+    for path in metrics:
+        try:
+            metric = HEADLINES[path][1](summary) if path in HEADLINES else summary.metric(path)
+        except HtpsimError as error:
+            found.append(Figure(None, 0, str(error)))
+        else:
+            value = round(metric.value, 6) if isinstance(metric.value, float) else metric.value
+            found.append(Figure(value, metric.n, metric.why))
+    return tuple(found)
+
+
+def on_processes(plan: SweepPlan, batches: Sequence[Batch], workers: int) -> Iterator[list[Found]]:
+    """Yield what batches came to, as they end."""
+    if workers <= 1:
+        yield from (do_batch(plan, batch) for batch in batches)
+        return
+    yield from unordered(do_batch, [(plan, batch) for batch in batches], workers)
+
+
+def on_cluster(plan: SweepPlan, batches: Sequence[Batch], address: str) -> Iterator[list[Found]]:
+    """Yield what batches came to on a Dask cluster, as they end; one whose worker dies is done again by another.
+
+    Raises
+    ------
+    HtpsimError
+        When dask.distributed is not installed, nobody answers at the address, or a run failed.
+    """
+    try:
+        from dask.distributed import Client, as_completed
+    except ImportError:
+        raise HtpsimError("--cluster: needs dask.distributed, install it with: pip install 'htpsim[cluster]'") from None
+    try:
+        client = Client(address, timeout="10s", set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise HtpsimError(f"--cluster: got no answer from {address} ({error}), expected a Dask scheduler") from error
+    with client, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that a plan is large to send is no news: it is sent once
+        shared = client.scatter(plan, broadcast=True)
+        futures = client.map(do_batch, [shared] * len(batches), batches, pure=False, retries=3)
+        try:
+            for _, result in as_completed(futures, with_results=True):
+                yield result
+        finally:
+            client.cancel(futures)
