@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from htpsim.device.records import NOBODY, Records
+from htpsim.device.records import NOBODY, WORK_SCALE, Records
 
 
 def take_cores(dev: Any, cores: Records, job: Any, j: int, now_ns: int) -> int:
@@ -14,16 +14,44 @@ def take_cores(dev: Any, cores: Records, job: Any, j: int, now_ns: int) -> int:
     left = job.width
     while left:
         core = cores[c]
-        if dev.power_up_ns and core.held == 0:
-            if core.cold or now_ns - core.idle_since_ns > dev.idle_timeout_ns:
-                power_up_ns = dev.power_up_ns
-            core.cold = 0
+        if core.held == 0:
+            idle_ns = now_ns - core.idle_since_ns
+            if dev.powers:
+                power_up_ns = max(power_up_ns, power_up(dev, core, idle_ns))
+            if dev.throttle_rest_ns and idle_ns >= dev.throttle_rest_ns:
+                core.busy_ns = 0
+            core.busy_since_ns = now_ns
         core.holder = j
         core.held += 1
         left -= 1
         if left:
             c = (c + 1) % dev.cores
     return power_up_ns
+
+
+def power_up(dev: Any, core: Any, idle_ns: int) -> int:
+    """Return how long a core takes to power up that has idled for `idle_ns`, in ns: none if it did not idle at all."""
+    cold = core.cold or idle_ns > dev.idle_timeout_ns
+    core.cold = 0
+    if cold:
+        return int(dev.power_up_ns)
+    return int(dev.power_up_warm_ns) if idle_ns else 0
+
+
+def slow_down(dev: Any, cores: Records, job: Any, now_ns: int) -> None:
+    """Stretch the work of a job that starts on a throttled core; its bytes come the more slowly.
+
+    A core is throttled when it has been busy for ``throttle_after`` since it was last cool. Of a graph on several cores
+    the first decides.
+    """
+    core = cores[job.core]
+    if core.busy_ns + now_ns - core.busy_since_ns < dev.throttle_after_ns:
+        return
+    stretch = dev.throttle_stretch
+    job.work = ((job.work >> WORK_SCALE) * stretch // 1000) << WORK_SCALE
+    job.left = job.work
+    if job.demand:
+        job.demand = max(1, job.demand // stretch * 1000 + job.demand % stretch * 1000 // stretch)
 
 
 def free_cores(dev: Any, cores: Records, jobs: Records, holders: Records, j: int, now_ns: int) -> None:
@@ -42,6 +70,7 @@ def free_cores(dev: Any, cores: Records, jobs: Records, holders: Records, j: int
         if core.held == 0:
             core.holder = NOBODY
             core.idle_since_ns = now_ns
+            core.busy_ns += now_ns - core.busy_since_ns
         else:
             for k in range(dev.holders):
                 if jobs[holders[k]].cores >> c & 1:

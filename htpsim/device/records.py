@@ -40,7 +40,17 @@ DEVICE_FIELDS: Final = (
     "restore_ns",
     "acquire_ns",
     "power_up_ns",
+    "power_up_warm_ns",
+    "powers",  # 1 when powering up takes time
     "idle_timeout_ns",
+    "first_call_ns",
+    "throttles",  # 1 when cores slow down
+    "throttle_after_ns",
+    "throttle_stretch",  # how long work takes on a throttled core, in 1/1000 of its time on a cool one
+    "throttle_rest_ns",
+    "rpc_return_ns",
+    "rpc_polling_ns",  # NEVER: not modelled
+    "rpc_wake_ns",
     "shares",  # 1 when DRAM bandwidth is modelled
     "bandwidth",  # bytes a second for all cores, background taken off; 0: no limit of its own
     "core_bandwidth",  # bytes a second for one core; 0: no limit of its own
@@ -54,10 +64,16 @@ CORE_FIELDS: Final = (
     "holder",  # a client that holds resources: the only one where only one can; NOBODY
     "held",  # clients holding resources
     "idle_since_ns",
+    "busy_since_ns",  # since when it has been held without a break
+    "busy_ns",  # for how long it was held before that, since it was cool
     "cold",  # 1 until something first ran
 )
 
-CONTEXT_FIELDS: Final = ("head", "tail")
+CONTEXT_FIELDS: Final = (
+    "head",
+    "tail",
+    "warm",  # 1 when a graphExecute of it has finished
+)
 """One FIFO a loaded context: its oldest graphExecute and its youngest."""
 
 JOB_FIELDS: Final = (
@@ -74,6 +90,7 @@ JOB_FIELDS: Final = (
     "hmx",
     "work",  # solo time in ns x 2^20
     "demand",  # DRAM bytes a second it asks for at full rate; 0: none
+    "first",  # 1 when none of its context finished before it
     "next_in_context",
     "client_at",  # its place in the client list
     "holder_at",  # its place in the holder list

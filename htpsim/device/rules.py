@@ -34,7 +34,7 @@ from typing import Any
 from htpsim.device.admission import admit, first_waiting, holds_core, is_admitted, next_to_start
 from htpsim.device.bandwidth import share_bandwidth
 from htpsim.device.contexts import become_client, cease_client, queue_up
-from htpsim.device.holding import free_cores, take_cores
+from htpsim.device.holding import free_cores, slow_down, take_cores
 from htpsim.device.records import (
     ACQUIRING,
     DONE,
@@ -70,6 +70,7 @@ def submit(dev: Any, cores: Records, contexts: Records, jobs: Records, clients: 
     job.restore_ns = 0
     job.next_in_context = NOBODY
     context = contexts[job.context]
+    job.first = 1 - context.warm
     if context.head == NOBODY:
         context.head = j
         context.tail = j
@@ -91,6 +92,10 @@ def start(dev: Any, cores: Records, jobs: Records, holders: Records, j: int, now
         job.started_ns = now_ns
         job.state = ACQUIRING
         prelude_ns += dev.acquire_ns
+        if job.first:
+            prelude_ns += dev.first_call_ns
+        if dev.throttles:
+            slow_down(dev, cores, job, now_ns)
     else:
         job.state = RESTORING
         prelude_ns = dev.restore_ns
@@ -197,10 +202,27 @@ def finish(
     context = contexts[job.context]
     follower = job.next_in_context
     context.head = follower
+    context.warm = 1
     if follower == NOBODY:
         context.tail = NOBODY
     else:
+        jobs[follower].first = 0
         become_client(dev, cores, jobs, clients, follower)
+
+
+def return_ns(dev: Any, job: Any) -> int:
+    """Return how long the answer of a finished job takes to its host, in ns.
+
+    A host that polls has it at once; one that has polled for ``rpc_polling`` since the call sleeps, and must be woken.
+    """
+    asleep = dev.rpc_polling_ns != NEVER and job.finished_ns - job.arrival_ns > dev.rpc_polling_ns
+    return int(dev.rpc_return_ns + dev.rpc_wake_ns if asleep else dev.rpc_return_ns)
+
+
+def set_bandwidth(dev: Any, jobs: Records, holders: Records, bandwidth: int, now_ns: int) -> None:
+    """Change the device's bandwidth: what shares DRAM with the cores came or went."""
+    dev.bandwidth = bandwidth
+    share_rates(dev, jobs, holders, now_ns)
 
 
 def next_due(dev: Any, jobs: Records, holders: Records) -> int:

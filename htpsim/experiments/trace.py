@@ -26,6 +26,7 @@ from htpsim.results.columns import (
     PATHS,
     SLICES,
     STAGE_DECODE,
+    STAGE_VIT,
     STAGES,
     Execute,
     Request,
@@ -44,6 +45,9 @@ _PHASES: Final = {"grant": GRANT, "start": DISPATCH, "resume": DISPATCH} | dict.
 
 STEPS_MAX: Final = 1 << 32
 """More steps than any graphExecute has."""
+
+OF_THE_VIT: Final = -2
+"""In place of the number of a thread: the one that an instance's ViT has of its own."""
 
 Place = tuple[int, int, int, int, int, int, int]
 """(time, turn within the instant, phase, client, 0 for a return and 1 for a gap, graphExecute, step)"""
@@ -142,7 +146,7 @@ class _Converter:
         level = self.plan.accounts[row.account].priority if row.account >= 0 else 0
         return Call(
             execute=row.execute,
-            thread=f"{client.name} job {row.request}" if self.many_threads(row.client) else client.name,
+            thread=self.thread(row),
             handle=self.handles[row.account] if row.account >= 0 else None,
             weight=row.weight if row.path == PATH_GENIE else None,
             process=client.process,
@@ -166,6 +170,20 @@ class _Converter:
             solo_ns=row.solo_ns,
             demand=self.demand(graph, row.solo_ns),
         )
+
+    def thread(self, row: Execute) -> str:
+        """Name the thread of a graphExecute: an instance's one, its ViT's own, or one of a client with several."""
+        name = self.plan.clients[row.client].name
+        number = self.thread_number(row)
+        return name if number == NOWHERE else f"{name} vit" if number == OF_THE_VIT else f"{name} job {number}"
+
+    def thread_number(self, row: Execute) -> int:
+        """Tell the threads of a client apart: by job where it has several, NOWHERE for an instance's one."""
+        client = self.plan.clients[row.client]
+        if not isinstance(client.spec, Instance):
+            return row.request if client.spec.outstanding != 1 else NOWHERE
+        own = client.spec.vit_thread == "own" and client.llm is not None
+        return OF_THE_VIT if own and row.stage == STAGE_VIT else NOWHERE
 
     def demand(self, graph: GraphPlan, solo_ns: int) -> int:
         """Return the DRAM bytes a second that a graph asks for when it takes `solo_ns` alone."""
@@ -199,7 +217,7 @@ class _Converter:
         placed: list[tuple[Place, Event]] = []
         returned: dict[tuple[int, int], tuple[int, int, int]] = {}
         for row in self.rows:
-            thread = row.client, row.request if self.many_threads(row.client) else NOWHERE
+            thread = row.client, self.thread_number(row)
             history = list(self.history(row, self.slices.get(row.execute, [])))
             for place, kind in placed_in(row, history, returned.get(thread, (NOWHERE, 0, 0))):
                 placed.append((place, Event(place[0], kind, row.execute)))
@@ -207,11 +225,6 @@ class _Converter:
                     returned[thread] = place[0], place[1], row.execute
         placed.sort(key=lambda entry: entry[0])
         return [event for _, event in placed]
-
-    def many_threads(self, client: int) -> bool:
-        """Tell whether a client has several jobs in flight."""
-        spec = self.plan.clients[client].spec
-        return not isinstance(spec, Instance) and spec.outstanding != 1
 
     def history(self, row: Execute, slices: list[tuple[int, int, int]]) -> Iterator[tuple[int, str]]:
         """Yield (time, kind) of the events of one graphExecute, in order."""
@@ -238,18 +251,21 @@ class _Converter:
             yield row.started_ns + row.acquire_ns, "run"
 
     def acquiring(self, row: Execute) -> bool:
-        """Tell whether one that the end of the run cut short was still acquiring its core."""
+        """Tell whether one that the end of the run cut short, with no acquire counted, was still acquiring its core."""
         device = self.log.scenario.device
-        if device.acquire_ns:
+        if device.acquire_ns or not (device.power_up_ns or device.power_up_warm_ns or device.first_call_ns):
+            return bool(device.acquire_ns)
+        others = [other for other in self.rows if other.execute != row.execute]
+        if device.first_call_ns and not any(
+            other.copy == row.copy and NEVER < other.finished_ns <= row.started_ns for other in others
+        ):
             return True
-        if not device.power_up_ns or row.started_ns + device.power_up_ns <= self.log.end_ns:
-            return False
-        earlier = [
-            other for other in self.rows if other.execute != row.execute and NEVER < other.started_ns <= row.started_ns
-        ]
+        earlier = [other for other in others if NEVER < other.started_ns <= row.started_ns]
         for core in self.call(row).cores:
             there = [other for other in earlier if core in self.call(other).cores]
-            if max(map(self.left_ns, there), default=NEVER) < max(0, row.started_ns - device.idle_timeout_ns):
+            idle_ns = row.started_ns - max(map(self.left_ns, there), default=NEVER - row.started_ns)
+            cold = not there or idle_ns > device.idle_timeout_ns
+            if (device.power_up_ns if cold else device.power_up_warm_ns * (idle_ns > 0)) > 0:
                 return True
         return False
 

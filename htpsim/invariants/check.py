@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from htpsim.errors import HtpsimError, unknown_name
-from htpsim.invariants import calls, cores, guard, laws, memory, order, requests, shares, work
+from htpsim.invariants import answers, calls, cores, guard, laws, memory, order, requests, shares, work
 from htpsim.invariants.report import SHOWN_MAX, Report, Violation
 from htpsim.invariants.rule import Rule
 from htpsim.invariants.spans import History
@@ -32,6 +32,7 @@ _ALL: Final = (
     cores.DEVICE_WORK,
     cores.COSTS,
     work.WORK,
+    answers.ANSWERS,
     laws.PARTS,
     laws.LITTLE,
     laws.UTILISATION,

@@ -38,6 +38,8 @@ class Sweep:
         self.clients: dict[int, Client] = {}
         self.cores: dict[int, dict[int, Client]] = {core: {} for core in range(self.device.cores)}
         self.idle_since: dict[int, int] = {}
+        self.called: set[tuple[int, str]] = set()
+        """contexts of which a graphExecute has finished"""
         self.gangs = any(len(span.call.cores) > 1 for span in history.sound)
         self.found: dict[str, list[Finding]] = {
             rule: [] for rule in ("running-set", "eviction", "device-work", "device-costs")
@@ -96,6 +98,7 @@ class Sweep:
             client.done_ns = run_until(client.span, at_ns)
             client.run_ns = at_ns
         if event.kind == "finish":
+            self.called.add((client.call.process, client.call.context))
             self.leave(client, at_ns)
         else:
             client.state = _BECOMES[event.kind]
@@ -171,24 +174,26 @@ class Sweep:
         """Find VTCM acquires, power-ups, evicts and restores of another length than the device's."""
         device = self.device
         for client in begun:
-            span = client.span
+            span, call = client.span, client.call
             if span.started_ns != at_ns or (len(span.holds) > 1 and span.holds[0][0] != at_ns):
                 continue
-            wanted = {device.acquire_ns}
-            if device.power_up_ns and any(self.cold(core, at_ns) for core in client.call.cores):
-                alone = all(
-                    not other.holds or other is client for core in client.call.cores for other in self.there(core)
-                )
-                wanted = {device.acquire_ns + device.power_up_ns} | (set() if alone else wanted)
+            first = (call.process, call.context) not in self.called
+            acquire_ns = device.acquire_ns + first * device.first_call_ns
+            powers_ns = {self.power_up_ns(core, at_ns) for core in call.cores} or {0}
+            alone = all(not other.holds or other is client for core in call.cores for other in self.there(core))
+            wanted = {acquire_ns + power_ns for power_ns in ({max(powers_ns)} if alone else powers_ns | {0})}
             self.judge_length(span, "acquired its core", span.acquires, wanted)
             self.judge_length(span, "was evicted", span.evicts, {device.evict_ns})
             self.judge_length(span, "was restored", span.restores, {device.restore_ns})
 
-    def cold(self, core: int, at_ns: int) -> bool:
-        """Tell whether a core had powered down before this instant."""
+    def power_up_ns(self, core: int, at_ns: int) -> int:
+        """Return how long a core took to power up that was taken in this instant."""
         if any(other.holds and other.held_ns != at_ns for other in self.there(core)):
-            return False
-        return core not in self.idle_since or at_ns - self.idle_since[core] > self.device.idle_timeout_ns
+            return 0
+        idle_ns = at_ns - self.idle_since.get(core, at_ns)
+        if core not in self.idle_since or idle_ns > self.device.idle_timeout_ns:
+            return self.device.power_up_ns
+        return self.device.power_up_warm_ns if idle_ns else 0
 
     def there(self, core: int) -> list[Client]:
         """Return the clients of a core."""

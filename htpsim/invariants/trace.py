@@ -203,8 +203,25 @@ class DeviceFacts:
     restore_ns: int = 0
     acquire_ns: int = 0
     power_up_ns: int = 0
+    power_up_warm_ns: int = 0
     idle_timeout_ns: int = 0
+    first_call_ns: int = 0
+    throttle_after_ns: int = NOWHERE
+    """Busy time after which a core slows down; NOWHERE: never."""
+    throttle_stretch: int = 1000
+    """How long work then takes, in thousandths."""
+    throttle_rest_ns: int = 0
+    rpc_return_ns: int = NOWHERE
+    """Time of an answer to its host; NOWHERE: not known."""
+    rpc_polling_ns: int = NOWHERE
+    """How long the host polls for it; NOWHERE: not modelled."""
+    rpc_wake_ns: int = 0
     bandwidth: int = 0
+    background: int = 0
+    """What the bandwidth grows by while background traffic pauses."""
+    background_on_ns: int = 0
+    background_off_ns: int = 0
+    """Background traffic comes for one time and pauses for the other, from time 0 on; 0: it does not pause."""
     core_bandwidth: int = 0
     limits: tuple[tuple[str, int], ...] = ()
     """(ledger, bytes that a place of it may hold)."""

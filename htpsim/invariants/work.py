@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Final
 
+from htpsim.invariants.heat import Job, jobs_of
 from htpsim.invariants.rule import Finding, Rule, no_device
-from htpsim.invariants.spans import History, Span
+from htpsim.invariants.spans import History
 from htpsim.invariants.trace import NOWHERE, DeviceFacts
 
 FULL: Final = 1 << 20
@@ -32,23 +33,39 @@ def fill(bandwidth: int, wanted: dict[int, int]) -> dict[int, int]:
     return shares
 
 
-def rates(device: DeviceFacts, running: dict[int, Span]) -> dict[int, int]:
+def bandwidth_at(device: DeviceFacts, at_ns: int) -> tuple[int, int]:
+    """Return the device's bandwidth from `at_ns` on, and until when it stays so; NOWHERE for ever.
+
+    >>> camera = DeviceFacts(bandwidth=6, background=3, background_on_ns=10, background_off_ns=20)
+    >>> [bandwidth_at(camera, at_ns) for at_ns in (0, 10, 30)]
+    [(6, 10), (9, 30), (6, 40)]
+    """
+    if not device.background_off_ns:
+        return device.bandwidth, NOWHERE
+    round_ns = device.background_on_ns + device.background_off_ns
+    since_ns = at_ns % round_ns
+    if since_ns < device.background_on_ns:
+        return device.bandwidth, at_ns - since_ns + device.background_on_ns
+    return device.bandwidth + device.background, at_ns - since_ns + round_ns
+
+
+def rates(device: DeviceFacts, running: dict[int, Job], at_ns: int) -> dict[int, int]:
     """Return the work each running graph does in a nanosecond, in ns x 2^-20."""
-    thirsty = {number: span for number, span in running.items() if span.call.demand}
-    wanted = {number: span.call.demand for number, span in thirsty.items()}
+    thirsty = {number: job for number, job in running.items() if job.demand}
+    wanted = {number: job.demand for number, job in thirsty.items()}
     if device.core_bandwidth:
         for core in range(device.cores):
-            here = [number for number, span in thirsty.items() if core in span.call.cores]
+            here = [number for number, job in thirsty.items() if core in job.span.call.cores]
             wanted.update(_within_core(device.core_bandwidth, here, wanted, thirsty))
-    shares = fill(device.bandwidth, wanted) if device.bandwidth else wanted
-    speed = {number: max(1, min(FULL, FULL * shares[number] // span.call.demand)) for number, span in thirsty.items()}
+    shares = fill(bandwidth_at(device, at_ns)[0], wanted) if device.bandwidth else wanted
+    speed = {number: max(1, min(FULL, FULL * shares[number] // job.demand)) for number, job in thirsty.items()}
     return {number: speed.get(number, FULL) for number in running}
 
 
-def _within_core(bandwidth: int, here: list[int], wanted: dict[int, int], spans: dict[int, Span]) -> dict[int, int]:
+def _within_core(bandwidth: int, here: list[int], wanted: dict[int, int], jobs: dict[int, Job]) -> dict[int, int]:
     """Return what graphs on one core may draw; one on k cores draws a k-th of it through each."""
     left, capped = bandwidth, {}
-    width = {number: len(spans[number].call.cores) for number in here}
+    width = {number: len(jobs[number].span.call.cores) for number in here}
     for served, number in enumerate(sorted(here, key=lambda number: (wanted[number] // width[number], number))):
         capped[number] = min(wanted[number], left // (len(here) - served) * width[number])
         left -= -(-capped[number] // width[number])
@@ -59,21 +76,23 @@ def wrong_work(history: History) -> Iterator[Finding]:
     """Find graphExecutes that finished with work left, or later than their work was done."""
     device = history.trace.device
     assert device is not None
-    known = {span.execute: span for span in history.sound if span.call.solo_ns != NOWHERE}
+    known = jobs_of(history)
     events = [e for e in history.trace.events if e.execute in known and e.kind in ("run", "yield", "finish")]
-    running: dict[int, Span] = {}
+    running: dict[int, Job] = {}
     speed: dict[int, int] = {}
-    left = {number: span.call.solo_ns * FULL for number, span in known.items()}
+    left = {number: job.work_ns * FULL for number, job in known.items()}
     before_ns = 0
     for at_ns, group in groupby(events, key=lambda event: event.time_ns):
-        passed_ns = at_ns - before_ns
-        for number in running:
-            left[number] -= speed[number] * passed_ns
+        while before_ns < at_ns and running:
+            speed, until_ns = _until(device, running, speed, before_ns, at_ns)
+            for number in running:
+                left[number] -= speed[number] * (until_ns - before_ns)
+            before_ns = until_ns
         before_ns = at_ns
         changed = False
         for event in group:
             number = event.execute
-            changed = changed or bool(known[number].call.demand) or event.kind == "run"
+            changed = changed or bool(known[number].demand) or event.kind == "run"
             if event.kind == "run":
                 running[number] = known[number]
                 continue
@@ -87,13 +106,24 @@ def wrong_work(history: History) -> Iterator[Finding]:
             elif event.kind == "yield" and left[number] < 0:
                 left[number] = 0
         if changed:
-            speed = rates(device, running)
+            speed = rates(device, running, at_ns)
 
 
-def _finding(history: History, span: Span, left: int, at_ns: int) -> Finding:
+def _until(
+    device: DeviceFacts, running: dict[int, Job], speed: dict[int, int], from_ns: int, to_ns: int
+) -> tuple[dict[int, int], int]:
+    """Return the speeds from `from_ns` on and until when they hold, `to_ns` at the latest."""
+    if not device.background_off_ns or not any(job.demand for job in running.values()):
+        return speed, to_ns
+    _, until_ns = bandwidth_at(device, from_ns)
+    return rates(device, running, from_ns), min(until_ns, to_ns)
+
+
+def _finding(history: History, job: Job, left: int, at_ns: int) -> Finding:
+    span = job.span
     amount_ns = abs(left) // FULL
     if left > 0:
-        message = f"{history.name(span)} finished with {amount_ns} ns of its {span.call.solo_ns} ns of work left"
+        message = f"{history.name(span)} finished with {amount_ns} ns of its {job.work_ns} ns of work left"
     else:
         message = f"{history.name(span)} ran on for {amount_ns} ns after its work was done"
     return at_ns, span.execute, message, amount_ns

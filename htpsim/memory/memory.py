@@ -155,7 +155,7 @@ class Memory:
     def load(
         self, copy: str, model: Model, process: int, cores: tuple[int, ...], now_ns: int
     ) -> tuple[LoadedContext, ...]:
-        """Take what a copy of `model` needs on `cores` and return its contexts, in order.
+        """Take what a copy of `model` needs on `cores` and return its contexts, in order; on none it is for CPU or GPU.
 
         Raises
         ------
@@ -302,8 +302,9 @@ class Memory:
         return self._copies[copy].state if copy in self._copies else State.ABSENT
 
     def contexts_loaded(self, process: int) -> int:
-        """Return how many contexts a process holds; one on several cores counts once."""
-        return sum(len(entry.contexts) for entry in self._copies.values() if entry.process == process)
+        """Return how many contexts a process holds on the device; one on several cores counts once."""
+        held = (entry.contexts for entry in self._copies.values() if entry.process == process)
+        return sum(bool(context.cores) for contexts in held for context in contexts)
 
     def core_reserved_bytes(self) -> list[int]:
         """Return the PD bytes held or promised on each core: what placement by load goes by."""

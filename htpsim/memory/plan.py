@@ -115,7 +115,7 @@ def plan_load(
     room : Room
         What is free now.
     copy, model, process, cores
-        What is loaded, for which process, on which cores.
+        What is loaded, for which process, on which cores; on none, for CPU or GPU, it takes host DRAM only.
     contexts_loaded : int
         Contexts that the process holds already.
     mapped : mapping
@@ -131,8 +131,11 @@ def plan_load(
         When a file is mapped already with another size.
     """
     plan = Plan(room, models=dict(models))
-    plan.count_on(f"model '{model.name}', reserve of '{copy}'", ("device", DRAM), room.device.model_reserve_bytes)
     kv_bytes = kv_shares(model, model.kv_bytes)
+    if not cores:
+        plan_host(plan, copy, model, process, mapped)
+        return plan
+    plan.count_on(f"model '{model.name}', reserve of '{copy}'", ("device", DRAM), room.device.model_reserve_bytes)
     for index, (context, context_kv_bytes) in enumerate(zip(model.contexts, kv_bytes, strict=True)):
         who = f"model '{model.name}', context {index} '{context.name}' of copy '{copy}'"
         _check_limits(room.device, who, context, contexts_loaded + index)
@@ -146,6 +149,15 @@ def plan_load(
     if not model.contexts:
         plan.count_on(f"model '{model.name}', KV cache on '{copy}'", ("device", DRAM), model.kv_bytes)
     return plan
+
+
+def plan_host(plan: Plan, copy: str, model: Model, process: int, mapped: Mapping[str, Taking]) -> None:
+    """Count on what a copy for CPU or GPU takes: host DRAM for its files and its spill-fill, no device, no PD."""
+    for index, context in enumerate(model.contexts):
+        who = f"model '{model.name}', context {index} '{context.name}' of copy '{copy}'"
+        _count_on_host(plan, who, copy, model, context, mapped)
+        plan.count_on(who, ("host", HOST), context.spill_fill_bytes + context.io_bytes)
+        plan.contexts.append(LoadedContext(f"{copy}/{context.name}", copy, model.name, context, process, (), ()))
 
 
 def plan_user(room: Room, user: str, model: Model, takings: Collection[Taking], promise: Mapping[At, int]) -> None:
@@ -185,10 +197,14 @@ def kv_shares(model: Model, kv_bytes: int) -> tuple[int, ...]:
 
 def copy_takings(copy: str, model: Model, contexts: Collection[LoadedContext], device: Device) -> list[Taking]:
     """Return what a copy holds apart from mapped files: its reserve, its contexts, and heap copies of what was read."""
-    takings = [Taking("device", DRAM, f"{copy} reserve", device.model_reserve_bytes)]
+    on_host = all(not loaded.cores for loaded in contexts) and bool(contexts)
+    takings = [] if on_host else [Taking("device", DRAM, f"{copy} reserve", device.model_reserve_bytes)]
     for loaded in contexts:
         if model.load == "read":
             takings.append(Taking("host", HOST, f"{loaded.name} read", loaded.context.binary_bytes))
+        if on_host:
+            takings.append(Taking("host", HOST, loaded.name, loaded.context.spill_fill_bytes))
+            continue
         takings.append(Taking("device", DRAM, loaded.name, loaded.context.shared_bytes))
         takings += [Taking("pd", place, loaded.name, loaded.context.shared_bytes) for place in loaded.places]
     return takings
@@ -197,12 +213,13 @@ def copy_takings(copy: str, model: Model, contexts: Collection[LoadedContext], d
 def user_takings(
     user: str, copy: str, model: Model, contexts: Collection[LoadedContext], kv_bytes: int
 ) -> list[Taking]:
-    """Return what a user holds on a copy: I/O and KV cache of each context, in device DRAM and in its PDs."""
+    """Return what a user holds on a copy: I/O and KV cache of each context, in its memory and its PDs."""
     takings = []
     for loaded, share_bytes in zip(contexts, kv_shares(model, kv_bytes), strict=True):
         for what, count_bytes in (("I/O", loaded.context.io_bytes), ("KV", share_bytes)):
             item = f"{user} {what} on {loaded.name}"
-            takings.append(Taking("device", DRAM, item, count_bytes))
+            at: At = ("device", DRAM) if loaded.cores else ("host", HOST)
+            takings.append(Taking(*at, item, count_bytes))
             takings += [Taking("pd", place, item, count_bytes) for place in loaded.places]
     if not contexts:
         takings.append(Taking("device", DRAM, f"{user} KV on {copy}", kv_bytes))

@@ -9,6 +9,7 @@ import numpy as np
 
 from htpsim.results.columns import DONE, DROPPED, PARTS, PATH_GENIE, QUEUED, REFUSED, RUNNING, STAGES
 from htpsim.results.guard_use import guard_use
+from htpsim.results.host import costs, definitions
 from htpsim.results.log import RunLog
 from htpsim.results.memory_use import copy_counts, loads, memory_use
 from htpsim.results.metric import (
@@ -76,7 +77,7 @@ def summarise(log: RunLog, tables: Tables | None = None) -> Summary:
         loads=loads(log),
         failed=dict(log.failed),
         notes=[],
-        definitions=dict(DEFINITIONS),
+        definitions=DEFINITIONS | definitions(tables),
     )
     summary.notes.extend([*log.notes, *notes(summary)])
     return summary
@@ -95,6 +96,7 @@ def _clients(tables: Tables, held: Occupancy, samples: _Samples, hungry: dict[in
             starved=hungry.get(i, ""),
             saturation=": ".join(filter(None, saturation(tables, i))),
             device=shares[i],
+            costs=costs(tables, i, why),
         )
     return summaries
 

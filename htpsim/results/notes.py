@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from htpsim.results.metric import Stats
 from htpsim.results.saturation import OVERLOADED, STABLE
 from htpsim.results.summary import Summary
 
@@ -19,6 +20,7 @@ def notes(summary: Summary) -> list[str]:
     told = [f"{name} starved: {client.starved}" for name, client in summary.clients.items() if client.starved]
     told += [f"{name} did not start: {reason}" for name, reason in summary.failed.items()]
     told += _saturated(summary)
+    told += _cold_starts(summary)
     told += _emptiness(summary)
     told += _left_out(summary)
     if summary.guard.bypassed.value:
@@ -30,6 +32,20 @@ def notes(summary: Summary) -> list[str]:
         told += _fell_short(summary)
     if summary.setup["policy"] == "quota":
         told.append("the figures rest on the quota's own choices (period, carry-over, borrowing), which are assumed")
+    return told
+
+
+def _cold_starts(summary: Summary) -> list[str]:
+    """Return who met a cold core, and how much longer that took."""
+    told = []
+    for name, client in summary.clients.items():
+        cold, warm = client.costs.get("cold"), client.costs.get("warm")
+        if isinstance(cold, Stats) and isinstance(warm, Stats) and cold.mean.n:
+            what = "TTFT" if client.kind == "instance" else "latency"
+            told.append(
+                f"{name}: {cold.mean.n:,} of {cold.mean.n + warm.mean.n:,} requests found their core powered down: "
+                f"{what} p50 {cold.p50} and p99 {cold.p99}, of the others {warm.p50} and {warm.p99}"
+            )
     return told
 
 

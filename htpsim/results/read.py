@@ -29,7 +29,7 @@ from htpsim.results.columns import (
     Slice,
 )  # fmt: skip
 from htpsim.results.log import Row, RunLog
-from htpsim.results.summary import Summary
+from htpsim.results.summary import IF_ANY, Summary
 from htpsim.results.write import LOG, PROVENANCE, SLICES_CSV
 from htpsim.spec import PRIORITIES, Scenario
 
@@ -120,11 +120,20 @@ def read_json(path: Path) -> dict[str, Any]:
     HtpsimError
         When the file is missing, too long or no JSON object.
     """
+    return _is(path, "the file", _json(path), dict)
+
+
+def read_json_list(path: Path) -> list[Any]:
+    """Return the JSON array of a file of a run directory; raises as `read_json` does."""
+    return _is(path, "the file", _json(path), list)
+
+
+def _json(path: Path) -> object:
     try:
-        value = json.loads(_text(path))
+        value: object = json.loads(_text(path))
     except (ValueError, RecursionError) as error:
         raise FormatError(f"{path}: got {error}, expected the JSON of a run directory") from error
-    return _is(path, "the file", value, dict)
+    return value
 
 
 def _text(path: Path) -> str:
@@ -270,7 +279,7 @@ def _made(kind: Any, value: Any, where: str) -> Any:
     if is_dataclass(kind) and isinstance(kind, type):
         tree, hints = _is(Path(where), kind.__name__, value, dict), get_type_hints(kind)
         return kind(**{f.name: _made(hints[f.name], _present(tree, f.name, where), f"{where}: {f.name}")
-                       for f in fields(kind) if f.init})  # fmt: skip
+                       for f in fields(kind) if f.init and (f.name in tree or f.metadata != IF_ANY)})  # fmt: skip
     if kind is float and type(value) is int:
         return value
     return _is(Path(where), "it", value, kind)
@@ -278,6 +287,9 @@ def _made(kind: Any, value: Any, where: str) -> Any:
 
 def _fitting(kinds: Sequence[Any], value: Any) -> Any:
     """Return the kind of a union that a value is of; the first where it is of none."""
+    if isinstance(value, dict):
+        named = {kind: {f.name for f in fields(kind)} for kind in kinds if is_dataclass(kind)}
+        return next((kind for kind, names in named.items() if names == value.keys()), kinds[0])
     return next((kind for kind in kinds if isinstance(kind, type) and type(value) is kind), kinds[0])
 
 

@@ -36,6 +36,8 @@ DEFINITIONS: Final = {
     "starved": "a call unfinished for longer than 100 x its solo time and than half the window; its means are withheld",
 }
 
+NO_CALL: Final = int(np.iinfo(np.int64).max)
+
 
 class Sample(NamedTuple):
     """Values of one measure, each with its client; ordered by client, then by time or number."""
@@ -89,7 +91,9 @@ def vit(tables: Tables) -> Sample:
     """Return the ViT latency of every request whose last image was done in the window."""
     r = tables.requests
     rows = tables.measured(r["vit_done_ns"])
-    return Sample(r["client"][rows], (r["vit_done_ns"] - _first_call(tables, STAGE_VIT))[rows])
+    first = _first_call(tables, STAGE_VIT)
+    begun = np.where(first == NO_CALL, r["begun_ns"], first)  # a ViT on the host calls no graph
+    return Sample(r["client"][rows], (r["vit_done_ns"] - begun)[rows])
 
 
 def vit_image(tables: Tables) -> Sample:
@@ -176,9 +180,9 @@ def _finished_with_gaps(tables: Tables) -> BoolArray:
 
 
 def _first_call(tables: Tables, stage: int) -> IntArray:
-    """Return when each request first called a graph of the stage; the largest integer where it never did."""
+    """Return when each request first called a graph of the stage; NO_CALL where it never did."""
     x = tables.executes
-    first = np.full(len(tables.requests), np.iinfo(np.int64).max)
+    first = np.full(len(tables.requests), NO_CALL)
     rows = x["stage"] == stage
     np.minimum.at(first, tables.request_of[rows], x["called_ns"][rows])
     return first

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any
+from typing import Any, Final
 
 from htpsim.errors import HtpsimError, unknown_name
 from htpsim.results.metric import DIGITS, Metric, Stats
+
+IF_ANY: Final = {"written": "if any"}
+"""Of a field that is left out of the JSON form when it is empty: it describes what few scenarios have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +100,8 @@ class ClientSummary(Group):
     saturation: str
     """stable, backlogged or overloaded; of the last two, why"""
     device: DeviceShare
+    costs: dict[str, Stats | Metric] = field(default_factory=dict, metadata=IF_ANY)
+    """``cold`` and ``warm`` where powering up takes time, ``polling`` where the host polls; see `host.DEFINITIONS`"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,5 +267,6 @@ def _plain(node: object) -> object:
     if isinstance(node, list | tuple):
         return [_plain(value) for value in node]
     if is_dataclass(node):
-        return {f.name: _plain(getattr(node, f.name)) for f in fields(node)}
+        members = {f: getattr(node, f.name) for f in fields(node)}
+        return {f.name: _plain(value) for f, value in members.items() if value or f.metadata != IF_ANY}
     return round(node, DIGITS) if isinstance(node, float) else node

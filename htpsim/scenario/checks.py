@@ -17,9 +17,13 @@ from htpsim.scenario.quantities import write
 from htpsim.scenario.sourced import Problem
 from htpsim.scenario.wording import unknown_key, unknown_word
 from htpsim.spec import ARCHITECTURES, Scenario
+from htpsim.spec.device import FIRST_WITH_POLLING, POLLING_MAX_NS
 
 VIRTUAL_TIME_MAX_NS: Final = 2**46
 """Slots x horizon below which virtual times, scaled by 2^16, stay within 62 bits."""
+
+SHORTEST_BURST_NS: Final = 1_000
+"""Shortest burst of background traffic, and shortest pause of it; shorter ones would cost time and change nothing."""
 
 
 def findings(scenario: Scenario) -> list[Problem]:
@@ -79,6 +83,43 @@ def _device(scenario: Scenario) -> Iterator[Problem]:
         yield ("device", "yield_interval"), "got 0, expected the spacing of yield points for yield_rule 'grid'"
     if not 0 < device.gang_efficiency <= 1:
         yield ("device", "gang_efficiency"), f"got {device.gang_efficiency}, expected above 0, at most 1"
+    if not 0 < device.throttle_speed <= 1:
+        yield ("device", "throttle_speed"), f"got {device.throttle_speed}, expected above 0, at most 1"
+    if device.power_up_warm_ns > device.power_up_ns:
+        warm, cold = write(device.power_up_warm_ns, "ns"), write(device.power_up_ns, "ns")
+        yield ("device", "power_up_warm"), f"got {warm}, expected at most power_up, {cold}: a cold core takes no less"
+    if device.throttle_speed < 1 and device.throttle_after_ns is None:
+        yield ("device", "throttle_speed"), f"got {device.throttle_speed} without a throttle_after, expected both"
+
+
+def _polling(scenario: Scenario) -> Iterator[Problem]:
+    """Check how the host waits for answers."""
+    device = scenario.device
+    polling_ns = device.rpc_polling_ns
+    if polling_ns is None:
+        if device.rpc_wake_ns:
+            taken = write(device.rpc_wake_ns, "ns")
+            yield ("device", "rpc_wake"), f"got {taken} without an rpc_polling, expected both: '0s' never polls"
+        return
+    if polling_ns > POLLING_MAX_NS:
+        most = write(POLLING_MAX_NS, "ns")
+        yield ("device", "rpc_polling"), f"got {write(polling_ns, 'ns')}, expected at most {most}"
+    if polling_ns and device.arch in ARCHITECTURES and device.arch < FIRST_WITH_POLLING:
+        text = f"got {write(polling_ns, 'ns')} on {device.arch}, expected '0s': hosts poll from {FIRST_WITH_POLLING} on"
+        yield ("device", "rpc_polling"), text
+
+
+def _background(scenario: Scenario) -> Iterator[Problem]:
+    """Check what camera and GPU take of the bandwidth."""
+    device = scenario.device
+    bursts_ns = {"background_on": device.background_on_ns, "background_off": device.background_off_ns}
+    if any(bursts_ns.values()):
+        for key, burst_ns in bursts_ns.items():
+            if burst_ns < SHORTEST_BURST_NS:
+                least = write(SHORTEST_BURST_NS, "ns")
+                yield ("device", key), f"got {write(burst_ns, 'ns')} for traffic in bursts, expected at least {least}"
+        if not device.background_bandwidth:
+            yield ("device", "background_bandwidth"), "got 0 for traffic in bursts, expected what comes in one"
     if device.background_bandwidth:
         taken = write(device.background_bandwidth, "bytes_per_s")
         if device.dram_bandwidth is None:
@@ -152,6 +193,8 @@ def _device_notes(scenario: Scenario) -> Iterator[str]:
 _CHECKS: Final[tuple[Callable[[Scenario], Iterator[Problem]], ...]] = (
     _run,
     _device,
+    _polling,
+    _background,
     _guard,
     _request_scope,
     checks_models.problems,

@@ -10,6 +10,7 @@ from htpsim.scenario.sourced import Path, Problem
 from htpsim.scenario.wording import unknown_word
 from htpsim.spec import Device, Distribution, Graph, Model, Scenario
 from htpsim.spec.device import ARCHITECTURES, FIRST_WITH_SHARING
+from htpsim.spec.tiers import tiers_of
 
 _PLACEMENTS = ("by-instance", "least-loaded")
 
@@ -103,16 +104,37 @@ def _numbers(model: Model, path: Path) -> Iterator[Problem]:
     for key in ("ar", "context_tokens", "split"):
         if getattr(model, key) < 1:
             yield (*path, key), f"got {getattr(model, key)}, expected at least 1"
+    if model.role == "llm":
+        yield from _tiers(model, path)
     if model.split > 1 and model.role == "llm":
         yield (
             (*path, "split"),
             f"got {model.split} for an llm, expected 1: give it more prefill and decode graphs",
         )
-    if model.lm_head_split and model.role == "llm" and len(model.prefill) < 2:
+    if model.role != "llm" and any(graph.tier_tokens for graph in model.graphs):
+        yield (*path, "graphs"), "got a tier_tokens, expected none: only an llm has context lengths"
+    if model.lm_head_split and model.role == "llm" and len(model.prefill) < 2 * len(tiers_of(model.prefill)):
         yield (
             (*path, "lm_head_split"),
             "got true with one prefill graph, expected the LM head after others",
         )
+
+
+def _tiers(model: Model, path: Path) -> Iterator[Problem]:
+    """Check graphs for several context lengths: as many for each, the longest as long as the model's."""
+    for name, graphs in (("prefill", model.prefill), ("decode", model.decode)):
+        sizes = Counter(graph.tier_tokens for graph in graphs)
+        if set(sizes) <= {0}:
+            continue
+        where = (*path, name)
+        if 0 in sizes:
+            yield where, "got graphs with a tier_tokens and graphs without, expected all of them or none"
+        elif len(set(sizes.values())) > 1:
+            counts = ", ".join(f"{count} for {tier}" for tier, count in sorted(sizes.items()))
+            yield where, f"got {counts}, expected as many graphs for each tier_tokens"
+        elif max(sizes) < model.context_tokens:
+            text = f"got tier_tokens up to {max(sizes)}, expected graphs for context_tokens, {model.context_tokens}"
+            yield where, text
 
 
 def _placement(device: Device, model: Model, path: Path) -> Iterator[Problem]:

@@ -25,6 +25,7 @@ def problems(scenario: Scenario) -> Iterator[Problem]:
         path = ("instances", instance.name)
         yield from _instance(instance, path)
         yield from _prompt(instance, path)
+        yield from _own_thread(scenario, instance, path)
         yield from _stale_handle(scenario, instance, path)
         yield from _arrivals(instance.arrivals, (*path, "arrivals"))
     for client in scenario.clients:
@@ -44,6 +45,20 @@ def _instance(instance: Instance, path: Path) -> Iterator[Problem]:
     for key in ("weight", "dialog_turns"):
         if getattr(instance, key) < 1:
             yield (*path, key), f"got {getattr(instance, key)}, expected at least 1"
+
+
+def _own_thread(scenario: Scenario, instance: Instance, path: Path) -> Iterator[Problem]:
+    """Refuse a thread for the ViT alone where it has nothing to do beside the LLM."""
+    if instance.vit_thread == "same":
+        return
+    where = (*path, "vit_thread")
+    if instance.vit is None or instance.llm is None:
+        yield where, "got 'own' without both vit and llm, expected 'same': there is nothing to do beside the other"
+    if instance.arrivals.kind == "closed":
+        text = "got 'own' in a closed loop, expected arrivals that do not wait: the next request follows the answer"
+        yield where, text
+    if scenario.guard.scope == "request":
+        yield where, "got 'own' with guard.scope 'request', expected 'same': one slot would be held by two threads"
 
 
 def _priority(priority: str, path: Path) -> Iterator[Problem]:

@@ -40,20 +40,20 @@ class Draws:
             return int(values[0])
         return int(values[pick(draw(self._key(purpose), index), len(values))])
 
-    def service(self, purpose: str, request: int, steps: int, graphs: Sequence[GraphPlan]) -> Times:
-        """Return the service times of a request: `steps` times those of `graphs`, in a flat list.
+    def service(self, purpose: str, request: int, steps: int, graphs: Sequence[GraphPlan], first: int = 0) -> Times:
+        """Return the service times of a request: `steps` times those of `graphs`, from step `first` on, in a flat list.
 
         Each step has a draw for every graph as it was before any cut: segments of one graph use the same.
         """
         if all(len(g.solo_ns) == 1 for g in graphs):
             return [(int(g.solo_ns[0]), int(g.demand[0])) for g in graphs] * steps
         width = 1 + max(g.draw for g in graphs)
-        first, key = request << REQUEST_BITS, self._key(purpose)
+        begin, key = (request << REQUEST_BITS) + first * width, self._key(purpose)
         if steps * width <= FEW:
-            uniforms = [draw(key, first + n) for n in range(steps * width)]
+            uniforms = [draw(key, begin + n) for n in range(steps * width)]
             entries = [(g, pick(uniforms[s * width + g.draw], len(g.solo_ns))) for s in range(steps) for g in graphs]
             return [(int(g.solo_ns[n]), int(g.demand[n])) for g, n in entries]
-        many = draws(key, first, steps * width).reshape(steps, width)
+        many = draws(key, begin, steps * width).reshape(steps, width)
         solo_ns: npt.NDArray[np.int64] = np.empty((steps, len(graphs)), dtype=np.int64)
         demand = np.empty_like(solo_ns)
         for column, g in enumerate(graphs):

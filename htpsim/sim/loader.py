@@ -16,6 +16,8 @@ from htpsim.sim.runtime import Runtime
 from htpsim.sim.uses import Bound, LoadedCopy, Use
 from htpsim.spec.plan import NO_ACCOUNT, ClientPlan, ModelPlan, width_of
 
+NO_CORE = -1
+
 
 class Loader:
     """Memory, registry and load bandwidth of one run."""
@@ -70,13 +72,15 @@ class Loader:
         self, client: ClientPlan, plan: ModelPlan, role: str, copy: LoadedCopy | None, begun_ns: int, message: str = ""
     ) -> None:
         """Write the row of a load."""
-        name, core = (copy.name, copy.core) if copy else ("", -1)
+        name, core = (copy.name, copy.core) if copy else ("", NO_CORE)
         self.log.append(Load(client.number, plan.model.name, role, name, core, begun_ns, self.env.now, message))
         self._validate()
 
     def _obtain(self, client: ClientPlan, plan: ModelPlan) -> Generator[Event, None, tuple[LoadedCopy, str]]:
         """Find or load one model."""
-        core = place_on_core(plan.model.placement, client.number, self.device, self.memory.core_reserved_bytes())
+        core = NO_CORE
+        if not plan.on_host:
+            core = place_on_core(plan.model.placement, client.number, self.device, self.memory.core_reserved_bytes())
         if not plan.via_registry:
             copy = yield from self._load(client, plan, f"{plan.model.name} of {client.name}", None, core)
             return copy, "owner"
@@ -111,7 +115,7 @@ class Loader:
     ) -> Generator[Event, None, LoadedCopy]:
         """Reserve what a copy takes and read its binaries."""
         width = width_of(plan.model, self.device)
-        cores = gang_cores(core, width, self.device)
+        cores = () if core == NO_CORE else gang_cores(core, width, self.device)
         contexts = self.memory.load(name, plan.model, client.process, cores, self.env.now)
         nbytes = sum(c.binary_bytes for c in plan.model.contexts)
         ended = self.reading[client.number] = Instant(self.env)
@@ -121,7 +125,7 @@ class Loader:
         yield ended
         mask = sum(1 << c for c in cores)
         bound = []
-        for loaded in contexts:
+        for loaded in contexts if cores else ():
             pd = self.pds.setdefault((loaded.process, loaded.pds[0]), len(self.pds))
             bound.append(Bound(self.runtime.machine.add_context(), core, mask, width, pd))
         copy = LoadedCopy(name, key, core, client.process, plan, bound)
@@ -196,10 +200,10 @@ class Loader:
         return use
 
     def copy_rows(self) -> list[Copy]:
-        """Return a row for every context ever loaded, in the order of the device's contexts."""
+        """Return a row for every context ever loaded on the device, in the order of its contexts."""
         rows: dict[int, Copy] = {}
         for copy in self.copies:
-            for context, bound in zip(copy.plan.model.contexts, copy.bound, strict=True):
+            for context, bound in zip(copy.plan.model.contexts, copy.bound, strict=not copy.plan.on_host):
                 users = len(copy.users)
                 reserved = context.shared_bytes + users * context.io_bytes if users else 0
                 rows[bound.copy] = Copy(

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from simpy.events import Event
+
 from htpsim.device import rules
 from htpsim.device.records import (
     ACQUIRING,
@@ -44,8 +46,15 @@ def device_record(device: Device, gangs: bool) -> Any:
     record.yield_rule = GRID if device.yield_rule == "grid" else LATENCY
     for name in ("yield_latency_ns", "yield_interval_ns", "evict_ns", "restore_ns"):
         setattr(record, name, getattr(device, name))
-    for name in ("acquire_ns", "power_up_ns", "idle_timeout_ns"):
+    for name in ("acquire_ns", "power_up_ns", "power_up_warm_ns", "idle_timeout_ns", "first_call_ns"):
         setattr(record, name, getattr(device, name))
+    record.powers = int(device.power_up_ns > 0 or device.power_up_warm_ns > 0)
+    record.throttles = int(device.throttle_after_ns is not None)
+    record.throttle_after_ns = device.throttle_after_ns or 0
+    record.throttle_stretch = device.throttle_stretch
+    record.throttle_rest_ns = device.throttle_rest_ns
+    record.rpc_return_ns, record.rpc_wake_ns = device.rpc_return_ns, device.rpc_wake_ns
+    record.rpc_polling_ns = NEVER if device.rpc_polling_ns is None else device.rpc_polling_ns
     if device.dram_bandwidth is not None:
         record.bandwidth = device.dram_bandwidth - device.background_bandwidth
     record.core_bandwidth = device.core_dram_bandwidth or 0
@@ -86,6 +95,8 @@ class Machine:
         self._shift = self._bits[0].bit_length() - 1
         self._due = NOBODY
         env.due, env.due_place = self._look, self._due_place
+        if device.background_off_ns and device.dram_bandwidth is not None:
+            self._alternate(device.dram_bandwidth, device.background_on_ns, device.background_off_ns)
         for core in self.cores:
             core.cold = 1
             core.holder = NOBODY
@@ -107,6 +118,23 @@ class Machine:
         env.wanted |= dev.stale << self._shift
         if self.check:
             self.validate()
+
+    def _alternate(self, bandwidth: int, wait_ns: int, then_ns: int) -> None:
+        """After `wait_ns` set the device's bandwidth, after `then_ns` more set it back, and so on for ever."""
+        event = self.env.at(wait_ns, place(DEVICE, len(self.cores) + 1), self._alternated)
+        event.change = bandwidth, wait_ns, then_ns  # type: ignore[attr-defined]
+
+    def _alternated(self, event: Event) -> None:
+        """Let background traffic come or go."""
+        bandwidth, waited_ns, then_ns = event.change  # type: ignore[attr-defined]
+        self._alternate(self.dev.bandwidth, then_ns, waited_ns)
+        rules.set_bandwidth(self.dev, self.jobs, self.holders, bandwidth, self.env._now)
+        self._set_due()
+
+    def _set_due(self) -> None:
+        """Ask to be called when the next timer is due."""
+        self._due = due = rules.next_due(self.dev, self.jobs, self.holders)
+        self.env.due_ns = NO_TIME if due == NOBODY else self.jobs[due].timer_ns
 
     def _due_place(self) -> int:
         job = self.jobs[self._due]

@@ -33,6 +33,8 @@ class RequestState:
     output_tokens: int = 0
     tokens: int = 0
     turn: int = 0
+    kv_tokens: int = 0
+    """tokens of its dialog in the KV cache when it was taken up"""
 
     def row(self) -> Row:
         """Return it in the order of ``Request``."""

@@ -11,6 +11,7 @@ from typing import Any
 from simpy.events import Event
 
 from htpsim.device.records import NEVER, WORK_SCALE
+from htpsim.device.rules import return_ns
 from htpsim.errors import InvariantError
 from htpsim.results.columns import PARTS, PATH_BYPASS, PATH_GENIE, PATH_QNN, Execute
 from htpsim.results.log import Row
@@ -41,13 +42,13 @@ class Runtime:
         self.jobs: list[Any] = []
         scenario = plan.scenario
         self.rpc_call_ns = scenario.device.rpc_call_ns
-        self.rpc_return_ns = scenario.device.rpc_return_ns
         self.per_core = scenario.guard.slots_per == "core"
         self.whole_request = scenario.guard.scope == "request"
         self.gap_inside = scenario.guard.gap_inside
         self.guards = self._make_guards()  # before the machine: grants come before dispatches
         gangs = any(g.width > 1 for c in plan.clients for m in c.models for g in m.all_graphs)
-        finished = self._finished if self.rpc_return_ns else None
+        sleeps = scenario.device.rpc_polling_ns is not None and scenario.device.rpc_wake_ns > 0
+        finished = self._finished if scenario.device.rpc_return_ns or sleeps else None
         self.machine = Machine(env, scenario.device, self.jobs, finished, gangs=gangs, check=check)
         env.give_back, env.return_place = self._give_back, self._return_place
         self.rows: list[Row] = []
@@ -77,9 +78,18 @@ class Runtime:
 
     def add_use(self, use: Use) -> None:
         """Fill in the calls of a client's use of a model that is loaded now."""
-        use.graphs = [self._call(use, graph) for graph in use.plan.graphs]
-        use.prefill = [self._call(use, graph) for graph in use.plan.prefill]
-        use.decode = [self._call(use, graph) for graph in use.plan.decode]
+        plan = use.plan
+        if plan.on_host:
+            return
+        use.graphs = [self._call(use, graph) for graph in plan.graphs]
+        use.prefill_sets = self._sets(use, plan.prefill, len(plan.prefill_tiers))
+        use.decode_sets = self._sets(use, plan.decode, len(plan.decode_tiers))
+
+    def _sets(self, use: Use, graphs: list[GraphPlan], count: int) -> list[list[Call]]:
+        """Return the calls of graphs in `count` sets of one size."""
+        calls = [self._call(use, graph) for graph in graphs]
+        size = len(calls) // count
+        return [calls[n * size : (n + 1) * size] for n in range(count)]
 
     def _call(self, use: Use, graph: GraphPlan) -> Call:
         plan, bound = use.plan, use.copy.bound[graph.context]
@@ -171,7 +181,7 @@ class Runtime:
 
     def _finished(self, j: int) -> None:
         """Send the return on its way to the thread."""
-        event = self.env.at(self.rpc_return_ns, self._return_place(j), self._returned)
+        event = self.env.at(return_ns(self.machine.dev, self.jobs[j]), self._return_place(j), self._returned)
         event.job = j  # type: ignore[attr-defined]
 
     def _returned(self, event: Event) -> None:

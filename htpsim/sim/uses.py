@@ -52,8 +52,9 @@ class Use:
     """position among the accounts of the process"""
     weight: int
     graphs: list[Call] = field(default_factory=list)
-    prefill: list[Call] = field(default_factory=list)
-    decode: list[Call] = field(default_factory=list)
+    prefill_sets: list[list[Call]] = field(default_factory=list)
+    """a set for each context length"""
+    decode_sets: list[list[Call]] = field(default_factory=list)
 
 
 @dataclass(slots=True)

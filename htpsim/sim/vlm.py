@@ -1,4 +1,8 @@
-"""One VLM's worker thread: load, then for each request ViT, prefill, decode, one graphExecute at a time."""
+"""One VLM's worker thread: load, then for each request ViT, prefill, decode, one graphExecute at a time.
+
+An instance whose ViT has a thread of its own takes requests up on that thread, and hands each over, encoded, to the
+thread of the LLM. It is one request ahead at most: the next is not begun before the LLM has taken the one before.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +21,13 @@ from htpsim.sim.runtime import NO_TOKEN, Place, Runtime
 from htpsim.sim.uses import Call, Hold, Use
 from htpsim.spec import Instance
 from htpsim.spec.plan import ClientPlan
+from htpsim.spec.tiers import tier_runs
 
 Thread = Generator[Event, None, None]
+
+LLM_THREAD, VIT_THREAD, HANDED_OVER, TAKEN = range(4)
+"""Where in an instant a client's gaps end and its threads hand over, in this order."""
+THREADS = 4
 
 
 class VlmThread:
@@ -35,7 +44,8 @@ class VlmThread:
         self.requests: list[RequestState] = []
         self.backlog = Backlog(client.spec.queue_limit, client.spec.drop)
         self.idle: Instant | None = None
-        self.gap_place = host_place(client.number, GAP, 0)
+        self.places = [host_place(client.number, GAP, thread) for thread in range(THREADS)]
+        """of the ends of gaps on each thread, and of what one does for the other"""
         self.uses: list[Use] = []
         """what was loaded"""
         self.vit: Use | None = None
@@ -45,8 +55,12 @@ class VlmThread:
         self.turn = 0
         self.token_ns = NEVER
         """when its latest token came"""
-        self.deadline_ns = NO_DEADLINE
-        """by when it wants the graph it calls next"""
+        self.encoded: RequestState | None = None
+        """the request that waits for the LLM, where the ViT has a thread of its own"""
+        self.taker: Instant | None = None
+        """the thread of the LLM, where it waits for a request"""
+        self.giver: Instant | None = None
+        """the thread of the ViT, since it handed one over"""
         self.ready = Instant(env)
         """happens when loading has ended, well or not"""
         self.failure = ""
@@ -87,12 +101,45 @@ class VlmThread:
         by_plan = {id(use.plan): use for use in self.uses}
         self.vit = by_plan.get(id(self.client.vit))
         self.llm = by_plan.get(id(self.client.llm))
+        if self.spec.vit_thread == "own" and self.vit is not None and self.llm is not None:
+            self.env.process(self._encode_ahead())
+            while True:
+                request = yield from self._take_encoded()
+                yield from self._answer(request, None)
         while True:
             request = yield from self._next_request()
-            yield from self._serve(request)
+            if self._take_up(request):
+                hold = Hold() if self.runtime.whole_request else None
+                yield from self._encode(request, hold, LLM_THREAD)
+                yield from self._answer(request, hold)
 
-    def _gap(self, delay_ns: int) -> Instant:
-        return self.env.pause(delay_ns, self.gap_place)
+    def _encode_ahead(self) -> Thread:
+        """Take requests up and encode them on a thread of the ViT's own."""
+        while True:
+            request = yield from self._next_request()
+            if not self._take_up(request):
+                continue
+            yield from self._encode(request, None, VIT_THREAD)
+            self.encoded = request
+            if self.taker is not None:
+                taker, self.taker = self.taker, None
+                self.env.happen(taker, 0, self.places[HANDED_OVER])
+            self.giver = Instant(self.env)
+            yield self.giver
+
+    def _take_encoded(self) -> Generator[Event, None, RequestState]:
+        """Wait for an encoded request, and let the ViT's thread go on."""
+        if self.encoded is None:
+            self.taker = Instant(self.env)
+            yield self.taker
+        request, self.encoded = self.encoded, None
+        assert request is not None
+        assert self.giver is not None
+        self.env.happen(self.giver, 0, self.places[TAKEN])
+        return request
+
+    def _gap(self, delay_ns: int, thread: int) -> Instant:
+        return self.env.pause(delay_ns, self.places[thread])
 
     def _next_request(self) -> Generator[Event, None, RequestState]:
         """Wait for the next request: think in a closed loop, else until one is queued."""
@@ -108,8 +155,8 @@ class VlmThread:
             yield self.idle
         return self.backlog.queue.popleft()
 
-    def _serve(self, request: RequestState) -> Thread:
-        """Run one request from its first ViT graph to its last token."""
+    def _take_up(self, request: RequestState) -> bool:
+        """Begin a request, or refuse one that the context has no room for."""
         request.begun_ns = self.env.now
         request.turn = self.turn
         if self.turn == 0:
@@ -121,14 +168,14 @@ class VlmThread:
                 request.state = REFUSED
                 request.done_ns = self.env.now
                 self.turn = 0
-                return
+                return False
+            request.kv_tokens = self.kv_tokens
             self.kv_tokens = needed
         request.state = RUNNING
-        target_ns = self.spec.ttft_deadline_ns
-        self.deadline_ns = NO_DEADLINE if target_ns is None else request.arrived_ns + target_ns
-        hold = Hold() if self.runtime.whole_request else None
-        if self.vit is not None and request.images:
-            yield from self._vit(request, self.vit, hold)
+        return True
+
+    def _answer(self, request: RequestState, hold: Hold | None) -> Thread:
+        """Run a request that is encoded, to its last token."""
         if self.llm is not None and request.output_tokens and request.prompt_tokens:
             yield from self._prefill(request, self.llm, hold)
             yield from self._decode(request, self.llm, hold)
@@ -138,43 +185,71 @@ class VlmThread:
             request.state = DONE
             request.done_ns = self.env.now
 
-    def _vit(self, request: RequestState, use: Use, hold: Hold | None) -> Thread:
+    def _ttft_deadline_ns(self, request: RequestState) -> int:
+        target_ns = self.spec.ttft_deadline_ns
+        return NO_DEADLINE if target_ns is None else request.arrived_ns + target_ns
+
+    def _encode(self, request: RequestState, hold: Hold | None, thread: int) -> Thread:
         """Encode every image."""
+        if self.vit is None or not request.images:
+            return
+        use, deadline_ns = self.vit, self._ttft_deadline_ns(request)
         times = iter(self.draws.service("vit", request.number, request.images, use.plan.graphs))
         for image in range(request.images):
-            yield from self._step(use.graphs, (request.number, STAGE_VIT, image, NO_TOKEN), times, hold)
+            if use.plan.on_host:
+                for _ in use.plan.graphs:
+                    yield self._gap(next(times)[0], thread)
+            else:
+                place = (request.number, STAGE_VIT, image, NO_TOKEN)
+                yield from self._step(use.graphs, place, times, hold, deadline_ns, thread)
         request.vit_done_ns = self.env.now
 
     def _prefill(self, request: RequestState, use: Use, hold: Hold | None) -> Thread:
         """Take the prompt in chunks of AR tokens; the last yields the first token."""
-        model = use.plan.model
-        last = -(-request.prompt_tokens // model.ar) - 1
-        times = iter(self.draws.service("prefill", request.number, last + 1, use.plan.prefill))
-        body = use.prefill[:-1] if model.lm_head_split else use.prefill
-        for chunk in range(last):
-            yield from self._step(body, (request.number, STAGE_PREFILL, chunk, NO_TOKEN), times, hold)
-            if model.lm_head_split:
-                next(times)  # what would have been the LM head's
-        yield from self._step(use.prefill, (request.number, STAGE_PREFILL, last, 0), times, hold)
+        plan, deadline_ns = use.plan, self._ttft_deadline_ns(request)
+        split, width = plan.model.lm_head_split, plan.model.ar
+        last = -(-request.prompt_tokens // width) - 1
+        runs = tier_runs(plan.prefill_tiers, request.kv_tokens, width, last + 1)
+        for tier, first, steps in runs:
+            calls, graphs = use.prefill_sets[tier], [call.graph for call in use.prefill_sets[tier]]
+            times = iter(self.draws.service("prefill", request.number, steps, graphs, first))
+            for chunk in range(first, first + steps):
+                place = (request.number, STAGE_PREFILL, chunk, 0 if chunk == last else NO_TOKEN)
+                whole = chunk == last or not split
+                yield from self._step(calls if whole else calls[:-1], place, times, hold, deadline_ns)
+                if not whole:
+                    next(times)  # what would have been the LM head's
 
     def _decode(self, request: RequestState, use: Use, hold: Hold | None) -> Thread:
         """Yield the other tokens, one step each."""
-        target_ns = self.spec.itl_deadline_ns
-        times = iter(self.draws.service("decode", request.number, request.output_tokens - 1, use.plan.decode))
-        for token in range(1, request.output_tokens):
-            if target_ns is not None:
-                self.deadline_ns = self.token_ns + target_ns
-            yield from self._step(use.decode, (request.number, STAGE_DECODE, token - 1, token), times, hold)
+        target_ns, deadline_ns = self.spec.itl_deadline_ns, NO_DEADLINE
+        tokens = request.kv_tokens + request.prompt_tokens
+        for tier, first, steps in tier_runs(use.plan.decode_tiers, tokens, 1, request.output_tokens - 1):
+            calls, graphs = use.decode_sets[tier], [call.graph for call in use.decode_sets[tier]]
+            times = iter(self.draws.service("decode", request.number, steps, graphs, first))
+            for step in range(first, first + steps):
+                if target_ns is not None:
+                    deadline_ns = self.token_ns + target_ns
+                place = (request.number, STAGE_DECODE, step, step + 1)
+                yield from self._step(calls, place, times, hold, deadline_ns)
 
-    def _step(self, calls: list[Call], place: Place, times: Iterator[tuple[int, int]], hold: Hold | None) -> Thread:
+    def _step(
+        self,
+        calls: list[Call],
+        place: Place,
+        times: Iterator[tuple[int, int]],
+        hold: Hold | None,
+        deadline_ns: int,
+        thread: int = LLM_THREAD,
+    ) -> Thread:
         """Execute the graphs of one step in order, with the host's gaps; note the token it yields."""
-        execute, gap_ns, deadline_ns = self.runtime.execute, self.spec.host_gap_graph_ns, self.deadline_ns
+        execute, gap_ns = self.runtime.execute, self.spec.host_gap_graph_ns
         request, stage, step, token = place
         silent = place if token == NO_TOKEN else (request, stage, step, NO_TOKEN)
         for call in calls[:-1]:
             yield execute(call, silent, next(times), hold, deadline_ns)
             if gap_ns:
-                yield self._gap(gap_ns)
+                yield self._gap(gap_ns, thread)
         across_gap = None
         if token != NO_TOKEN and self.spec.host_gap_step_ns and self.runtime.gap_inside and hold is None:
             across_gap = Hold()
@@ -183,7 +258,7 @@ class VlmThread:
             return
         self._note_token(self.requests[request], token)
         if self.spec.host_gap_step_ns:
-            yield self._gap(self.spec.host_gap_step_ns)
+            yield self._gap(self.spec.host_gap_step_ns, thread)
             if across_gap is not None:
                 self.runtime.release(across_gap)
 
@@ -193,7 +268,6 @@ class VlmThread:
         request.tokens = token + 1
         if token == 0:
             request.first_token_ns = self.token_ns
-            self.deadline_ns = NO_DEADLINE
         if request.tokens == request.output_tokens:
             request.state = DONE
             request.done_ns = self.token_ns

@@ -15,6 +15,10 @@ NORMAL: Final = PRIORITIES.index("NORMAL")
 ARCHITECTURES: Final = ("v66", "v68", "v69", "v73", "v75", "v79", "v81")
 FIRST_WITH_SHARING: Final = "v73"
 """Weight sharing in a binary, and coexistence of a QNN graph with other clients, exist from here on (vendor docs)."""
+FIRST_WITH_POLLING: Final = "v69"
+"""RPC polling exists from here on (vendor docs)."""
+POLLING_MAX_NS: Final = 9_999_000
+"""Longest polling time that can be asked for (vendor docs)."""
 
 Topology = Literal["one-device", "device-per-core", "gang"]
 
@@ -47,6 +51,15 @@ class Device:
         "DRAM bandwidth taken by camera and GPU; 0 because it depends on the product",
         default=0,
         unit="bytes_per_s",
+    )
+    background_on_ns: int = param(
+        "assumed",
+        "background traffic comes for this long, then stops for background_off, from time 0 on; 0: it never stops",
+        default=0,
+        unit="ns",
+    )
+    background_off_ns: int = param(
+        "assumed", "how long background traffic stops between two bursts", default=0, unit="ns"
     )
     load_bandwidth: int | None = param(
         "measured",
@@ -92,9 +105,41 @@ class Device:
         "measured", "VTCM acquire at each start; a warm one took 199 us on V79", default=0, unit="ns"
     )
     power_up_ns: int = param("measured", "power-up of a core that idled longer than idle_timeout", default=0, unit="ns")
+    power_up_warm_ns: int = param(
+        "measured", "power-up of a core that idled, but no longer than that; 36 us on V79", default=0, unit="ns"
+    )
     idle_timeout_ns: int = param("doc", "idle time after which a core powers down", default=300_000_000, unit="ns")
+    first_call_ns: int = param(
+        "measured",
+        "what the first graphExecute of a loaded context takes besides; the first of a public trace took 362 us more",
+        default=0,
+        unit="ns",
+    )
+    throttle_after_ns: int | None = param(
+        "measured", "busy time after which a core slows down; none: never", default=None, unit="ns"
+    )
+    throttle_speed: float = param(
+        "measured", "share of its speed that a throttled core keeps; a phone fell to half in 30 minutes", default=1.0
+    )
+    throttle_rest_ns: int = param(
+        "assumed",
+        "idle time after which a core has cooled down and its busy time counts anew; 0: it never does",
+        default=0,
+        unit="ns",
+        vary=(0, 60_000_000_000),
+    )
     rpc_call_ns: int = param("measured", "host to DSP, a call; 43 us a dispatch on V79", default=0, unit="ns")
     rpc_return_ns: int = param("measured", "DSP to host, a call", default=0, unit="ns")
+    rpc_polling_ns: int | None = param(
+        "doc",
+        "how long the host polls for the answer of a call before it sleeps, from v69 on at most 9,999 us; none: not "
+        "modelled",
+        default=None,
+        unit="ns",
+    )
+    rpc_wake_ns: int = param(
+        "measured", "what an answer takes besides that comes when the host no longer polls", default=0, unit="ns"
+    )
     gang_efficiency: float = param(
         "assumed",
         "a graph built for k cores runs in 1/(k x this) of its time; unpublished, 1 would be perfect",
@@ -133,6 +178,11 @@ class Device:
     def device_of(self, core: int) -> int:
         """Return the QNN device that core `core` belongs to."""
         return core if self.topology == "device-per-core" else 0
+
+    @property
+    def throttle_stretch(self) -> int:
+        """How long work takes on a throttled core, in thousandths of its time on a cool one."""
+        return max(1000, round(1000 / self.throttle_speed))
 
     @property
     def coexists(self) -> bool:

@@ -54,7 +54,8 @@ def beyond_limits(scenario: Scenario, slots: int, tables: Tables) -> list[str]:
     >>> beyond_limits(Scenario(run=Run(duration_ns=2**46)), 1, {})
     ['run.duration: got 70,368,744,177,664 ns with loading and warm-up, expected less than 70,368,744,177,664 ns ...']
     """
-    return [*_horizon(scenario, slots), *_device(scenario), *_graphs(tables), *_clients(scenario)]
+    stretch = 1000 if scenario.device.throttle_after_ns is None else scenario.device.throttle_stretch
+    return [*_horizon(scenario, slots), *_device(scenario), *_graphs(tables, stretch), *_clients(scenario)]
 
 
 def _horizon(scenario: Scenario, slots: int) -> Iterator[str]:
@@ -90,9 +91,9 @@ def _device(scenario: Scenario) -> Iterator[str]:
         yield f"device.yield_interval: got {device.yield_interval_ns:,} ns, expected 1 to {WORK_MAX_NS - 1:,} ns"
 
 
-def _graphs(tables: Tables) -> Iterator[str]:
+def _graphs(tables: Tables, stretch: int) -> Iterator[str]:
     for name, (solo_ns, demand) in tables.items():
-        longest_ns, most = int(solo_ns.max()), int(demand.max())
+        longest_ns, most = int(solo_ns.max()) * stretch // 1000, int(demand.max())
         if longest_ns >= WORK_MAX_NS:
             yield f"models.{name}: got up to {format_time(longest_ns)}, expected less than {format_time(WORK_MAX_NS)}"
         if most >= LARGEST:

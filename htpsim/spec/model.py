@@ -28,6 +28,12 @@ class Graph:
     )
     hvx: int = param("doc", "HVX units it holds", default=1)
     hmx: int = param("doc", "HMX units it holds", default=1)
+    tier_tokens: int = param(
+        "doc",
+        "context length it was compiled for, among prefill or decode graphs of several; a step is run by those of the "
+        "least that holds its tokens; 0: one length for all",
+        default=0,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +71,8 @@ class Model:
     """An ordered list of contexts and graphs with a role.
 
     A ``vit`` executes `graphs` once an image, an ``other`` client once a job. An ``llm`` executes `prefill` once a
-    chunk of `ar` tokens and `decode` once a token.
+    chunk of `ar` tokens and `decode` once a token; where these hold a set for each of several context lengths (tiers),
+    each step takes the set of the least length that holds the tokens so far and its own.
     """
 
     name: str

@@ -17,6 +17,7 @@ from htpsim.spec.distribution import table
 from htpsim.spec.limits import LARGEST, beyond_limits
 from htpsim.spec.model import Graph, Model
 from htpsim.spec.scenario import Scenario
+from htpsim.spec.tiers import tiers_of
 from htpsim.spec.work import Instance, OtherClient
 from htpsim.units import NS_PER_S
 
@@ -37,7 +38,8 @@ class GraphPlan:
     context: int
     """position of its context in the model"""
     draw: int
-    """which draw of a step it uses: segments of one cut graph share it, so a cut moves no other draw"""
+    """which draw of a step it uses: segments of a cut graph share it, and so do the graphs of one place in the sets
+    for several context lengths, so that neither a cut nor a tier moves any other draw"""
     solo_ns: Table
     """quantile table of its time alone"""
     demand: Table
@@ -66,7 +68,13 @@ class ModelPlan:
     copies: str
     graphs: list[GraphPlan] = field(default_factory=list)
     prefill: list[GraphPlan] = field(default_factory=list)
+    """set by set, as `prefill_tiers` lists them; all sets are of one size"""
     decode: list[GraphPlan] = field(default_factory=list)
+    prefill_tiers: list[int] = field(default_factory=lambda: [0])
+    """context lengths, ascending; [0]: one set for all"""
+    decode_tiers: list[int] = field(default_factory=lambda: [0])
+    on_host: bool = False
+    """never meets guard or device: a ViT on CPU or GPU"""
 
     @property
     def all_graphs(self) -> list[GraphPlan]:
@@ -207,9 +215,9 @@ class _Planner:
 
     def vit_handle(self, instance: Instance) -> str | None:
         """Return whose dialog handle the thread carries when its ViT calls the guard; None if it never does."""
-        if instance.vit is None or instance.vit_path == "qnn" or self.wrapper_throws(instance):
+        if instance.vit is None or instance.vit_path != "genie" or self.wrapper_throws(instance):
             return None
-        if self.scenario.guard.registration == "thread":
+        if self.scenario.guard.registration == "thread" and instance.vit_thread == "same":
             return instance.name
         return instance.stale_handle_of or NO_HANDLE
 
@@ -227,7 +235,10 @@ class _Planner:
         contexts = [c.name for c in model.contexts]
         parts = model.split if model.role == "vit" else 1
         plans = []
-        for draw, graph in enumerate(graphs):
+        tiers = tiers_of(graphs)
+        in_set = max(1, len(graphs) // len(tiers))
+        for place, graph in enumerate(sorted(graphs, key=lambda graph: graph.tier_tokens)):
+            draw = place % in_set
             for part in range(parts):
                 name = f"{model.name}/{graph.name}" + (f"#{part + 1}/{parts}" if parts > 1 else "")
                 if name not in self.tables:
@@ -257,6 +268,9 @@ class _Planner:
             graphs=self.graph_plans(model, model.graphs),
             prefill=self.graph_plans(model, model.prefill),
             decode=self.graph_plans(model, model.decode),
+            prefill_tiers=tiers_of(model.prefill),
+            decode_tiers=tiers_of(model.decode),
+            on_host=path == "host",
         )
 
     def instance(self, number: int, instance: Instance) -> ClientPlan:
@@ -267,7 +281,8 @@ class _Planner:
             plan.failure = WRAPPER_THROWS
             return plan
         if instance.vit is not None:
-            path, shared = instance.vit_path, registry.vit
+            path: str = instance.vit_path
+            shared = registry.vit and path != "host"
             if self.wrapper_throws(instance):
                 path, shared = "qnn", False
                 self.notes.append(

@@ -11,6 +11,8 @@ from htpsim.spec.param import param
 from htpsim.units import NS_PER_S
 
 Path = Literal["genie", "qnn"]
+VitPath = Literal["genie", "qnn", "host"]
+"""``host`` is a ViT that runs on CPU or GPU, and never meets guard, HTP or device memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +42,14 @@ class Instance:
     guard_priority: int = param("choice", "rank for the guard's priority policy; larger is served first", default=0)
     vit: Model | None = None
     llm: Model | None = None
-    vit_path: Path = param("choice", "how the ViT reaches the device", default="qnn")
+    vit_path: VitPath = param(
+        "choice", "how the ViT reaches the device; host: not at all, its times are those of CPU or GPU", default="qnn"
+    )
+    vit_thread: Literal["same", "own"] = param(
+        "seed",
+        "own: the ViT of the next request runs on a second thread, beside the LLM of this one",
+        default="same",
+    )
     llm_path: Path = param("choice", "how the LLM reaches the device", default="genie")
     vit_priority: str = param("choice", "QNN priority of the ViT's contexts", default="NORMAL")
     llm_priority: str = param("choice", "QNN priority of the LLM's contexts", default="NORMAL")

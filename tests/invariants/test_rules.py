@@ -153,6 +153,28 @@ BROKEN: dict[str, list[tuple[str, Trace, int]]] = {
             [(10, "call"), (10, "submit"), (10, "start"), (16, "run"), (19, "finish"), (19, "return")],
             device=replace(DEVICE, power_up_ns=6, idle_timeout_ns=50),
         ), 6),
+        ("warm, and as cold as ever", device_trace(
+            [(0, "call"), (0, "submit"), (0, "start"), (6, "run"), (9, "finish"), (9, "return")],
+            [(10, "call"), (10, "submit"), (10, "start"), (16, "run"), (19, "finish"), (19, "return")],
+            device=replace(DEVICE, power_up_ns=6, power_up_warm_ns=2, idle_timeout_ns=50),
+        ), 4),
+        ("a second first call", device_trace(
+            [(0, "call"), (0, "submit"), (0, "start"), (5, "run"), (9, "finish"), (9, "return")],
+            [(9, "call"), (9, "submit"), (9, "start"), (14, "run"), (19, "finish"), (19, "return")],
+            g1={"context": "c0"}, device=replace(DEVICE, first_call_ns=5),
+        ), 5),
+    ],
+    "answers": [
+        ("too late", device_trace(
+            [*ran(0, 0, 9)[:-1], (12, "return")], device=replace(DEVICE, rpc_return_ns=1)
+        ), 2),
+        ("a host asleep that answers at once", device_trace(
+            ran(0, 5, 9), device=replace(DEVICE, rpc_return_ns=0, rpc_polling_ns=8, rpc_wake_ns=4)
+        ), -4),
+        ("a host woken that still polls", device_trace(
+            [*ran(0, 5, 9)[:-1], (13, "return")],
+            device=replace(DEVICE, rpc_return_ns=0, rpc_polling_ns=9, rpc_wake_ns=4),
+        ), 4),
     ],
     "work": [
         ("work lost", device_trace(ran(0, 0, 9), g0={"solo_ns": 12}), 3),
@@ -163,6 +185,18 @@ BROKEN: dict[str, list[tuple[str, Trace, int]]] = {
         ("still slow when the other has finished", device_trace(
             ran(0, 0, 10), ran(0, 0, 20), g0={"solo_ns": 5, "demand": 4},
             g1={"solo_ns": 10, "demand": 4, "cores": (1,)}, device=replace(DEVICE, bandwidth=4),
+        ), 5),
+        ("at full speed on a throttled core", device_trace(
+            ran(0, 0, 10), ran(9, 10, 15), g0={"solo_ns": 10}, g1={"solo_ns": 5},
+            device=replace(DEVICE, throttle_after_ns=10, throttle_stretch=2000),
+        ), 5),
+        ("throttled after its rest", device_trace(
+            ran(0, 0, 10), ran(30, 30, 40), g0={"solo_ns": 10}, g1={"solo_ns": 5},
+            device=replace(DEVICE, throttle_after_ns=10, throttle_stretch=2000, throttle_rest_ns=20),
+        ), 5),
+        ("no bandwidth given back when the camera pauses", device_trace(
+            ran(0, 0, 20), g0={"solo_ns": 10, "demand": 8},
+            device=replace(DEVICE, bandwidth=4, background=4, background_on_ns=10, background_off_ns=50),
         ), 5),
     ],
     "parts": [],
@@ -237,7 +271,9 @@ BROKEN["utilisation"] = [("the core was held for less", counted(device_wait_ns=0
 
 KEPT = {
     "guard": trace(*HELD, guard=fifo(1, 1, 1)),
-    "device": device_trace(evicted(0, (0, 8), (16, 18)), ran(5, 10, 15), g1={"level": 4}),
+    "device": device_trace(
+        evicted(0, (0, 8), (16, 18)), ran(5, 10, 15), g1={"level": 4}, device=replace(DEVICE, rpc_return_ns=0)
+    ),
     "counted": counted(),
     "requests": with_requests(
         (0, "arrive", 0), (0, "begin", 0), (1, "arrive", 1), (9, "done", 0), (9, "arrive", 2), (9, "refuse", 2),
