@@ -36,14 +36,14 @@ def export(source: Path, output: Path, form: str | None, client: str | None, tab
     """
     refuse_unfit_file(output)
     with working("loading"):
-        from htpsim.experiments.trace_directory import run_of_directory
+        from htpsim.experiments.opened import open_run
         from htpsim.experiments.trace_export import export as write
         from htpsim.experiments.trace_export import form_of
         from htpsim.formats.trace import read_trace
 
     form_of(output, form)
     with working(f"reading {source}"):
-        run = run_of_directory(source) if source.is_dir() else read_trace(source)
+        run = open_run(source) if source.is_dir() else read_trace(source)
     with working(f"writing {output}"):
         write(run, output, form, client=client, table=table, replay=shlex.join(["htpsim", *sys.argv[1:]]))
     note(f"Written to {output}")

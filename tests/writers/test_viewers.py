@@ -50,7 +50,7 @@ def perfetto(made: Trace) -> Picture:
     return perfetto_picture(file.getvalue())
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(made=traces())
 def test_both_formats_draw_the_same_picture(made: Trace) -> None:
     one, other = chrome(made), perfetto(made)
@@ -60,7 +60,7 @@ def test_both_formats_draw_the_same_picture(made: Trace) -> None:
     assert one.curves == other.curves
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(scenario=scenarios())
 def test_slices_add_up_to_the_parts_of_the_records(scenario: Any) -> None:
     log = simulate(scenario)
@@ -84,7 +84,7 @@ def test_slices_add_up_to_the_parts_of_the_records(scenario: Any) -> None:
             assert on_core[number][name] == width * told[name]
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(made=traces())
 def test_arrows_lead_from_stage_to_stage(made: Trace) -> None:
     picture = chrome(made)
@@ -106,7 +106,7 @@ def test_arrows_lead_from_stage_to_stage(made: Trace) -> None:
     assert seen == {(c, r, s) for c, r, s in shown if s in follows and (c, r, follows[s]) in shown}
 
 
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(made=traces())
 def test_curves_end_where_the_run_ended(made: Trace) -> None:
     picture = perfetto(made)
