@@ -53,6 +53,11 @@ class Runs:
         """Return for how many percent of the time the only core is busy."""
         return 100 * self.number(variant, "cores.core 0.utilisation")
 
+    def jobs_ms(self, variant: str) -> list[float]:
+        """Return what each job took, in their order."""
+        found = result(self.scenario, variant, self.settings).samples("job")
+        return (found["value_ns"] / 1e6).tolist()
+
     def held_gb(self, variant: str, ledger: str) -> float:
         """Return what a ledger holds at the end, in GB."""
         return self(variant).memory[ledger].steady_bytes / 1e9
