@@ -99,3 +99,60 @@ class TestCameraTraffic:
 
         expected = max(alone_ms, gigabytes / (40 - background) * 1e3)
         assert job_ms(figures, "loop", "max") == pytest.approx(expected, rel=1e-6)
+
+    def test_bursts_take_their_share_of_time(self) -> None:
+        """Of 40, 30 at full speed and 10 at 10/36 of it, the share of its demand that is left."""
+        figures = summary("workloads/camera_traffic", "frames")
+
+        assert job_ms(figures, "loop") == pytest.approx(50 * 40 / (30 + 10 * 10 / 36), rel=5e-3)
+
+
+class TestVitBesideDecode:
+    """ViT 160, prefill 40, 20 tokens of 20; asked every 400."""
+
+    @pytest.mark.parametrize(
+        ("variant", "request_ms"),
+        [("one_core", 600), ("one_core_own", 600), ("two_cores", 600), ("two_cores_own", 440)],
+    )
+    def test_only_a_thread_and_a_core_together_hide_the_vit(self, variant: str, request_ms: int) -> None:
+        """Work conserved on one core; the longer of two stages on two: 40 + 400 against 160."""
+        figures = summary("workloads/vit_beside_decode", variant, set_values=["run.duration=30s", "run.warmup=5s"])
+
+        assert number(figures, "overall.requests_per_s") == pytest.approx(1e3 / request_ms, abs=1.01 / 30)
+
+    @pytest.mark.parametrize(
+        ("variant", "gap_ms"), [("one_core", 20), ("one_core_own", 20 + 160), ("two_cores_own", 20)]
+    )
+    def test_on_one_core_a_token_pays_for_it(self, variant: str, gap_ms: int) -> None:
+        figures = summary("workloads/vit_beside_decode", variant, set_values=["run.duration=30s", "run.warmup=5s"])
+
+        assert ms(figures, "clients.vlm.itl.max") == gap_ms
+
+
+class TestVitOffNpu:
+    """A ViT of 160 on the NPU, of 320 on the host; steps and prefill of 20; images come 10 into a step."""
+
+    @pytest.mark.parametrize(
+        ("variant", "gap_ms", "ttft_ms"), [("npu", 160 + 20, 10 + 160 + 20 + 20), ("host", 20 + 20, 320 + 10 + 20)]
+    )
+    def test_who_asked_pays_and_nobody_waits(self, variant: str, gap_ms: int, ttft_ms: int) -> None:
+        figures = summary("workloads/vit_off_npu", variant, set_values=["run.duration=10s"])
+
+        assert ms(figures, "clients.talker.itl.max") == gap_ms
+        assert ms(figures, "clients.looker.ttft.max") == ttft_ms
+
+
+class TestContextTiers:
+    """512 tokens of prompt; a step of tier n takes its time from where n - 1 is full."""
+
+    def test_each_tier_takes_the_tokens_that_the_one_below_does_not_hold(self) -> None:
+        """Predicted: 42.85 ms in the mean; published for the whole log, with another prompt, 42.92."""
+        figures = summary("workloads/context_tiers", "long")
+
+        mean_ms = (512 * 39.06 + 1024 * 40.98 + 1024 * 42.95 + 1023 * 46.53) / 3583
+        assert number(figures, "clients.chat.itl.mean") / 1e6 == pytest.approx(mean_ms, rel=1e-9)
+        assert mean_ms == pytest.approx(42.922, rel=0.002)
+        assert ms(figures, "clients.chat.itl.max") == 46.53
+
+    def test_a_short_dialog_stays_in_the_first(self) -> None:
+        assert ms(summary("workloads/context_tiers", "short"), "clients.chat.itl.max") == 39.06
