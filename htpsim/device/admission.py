@@ -3,8 +3,10 @@
 Theory of operation. The clients of a core are the heads of the contexts loaded on it. They are admitted in order of
 (priority, holding the core before waiting, arrival, number), each if it is feasible beside those already admitted:
 one protection domain, at most one QNN graph, HMX, HVX and VTCM within the core's. This order makes equal or
-lower priority wait and higher priority evict. Source: the vendor's page on yielding and pre-emption, and the
-timelines it prints. A graph built for several cores takes part on each of them and is admitted when it is on all.
+lower priority wait and higher priority evict. With parallel graph execution there may be several QNN graphs, of one
+priority: they take turns at HMX and HVX, of which they count as many as the greatest takes, but each has VTCM its own.
+Source: the vendor's pages on yielding, pre-emption and parallel execution, and the timelines they print. A graph built
+for several cores takes part on each of them and is admitted when it is on all.
 """
 
 from __future__ import annotations
@@ -54,6 +56,45 @@ def fits_beside(dev: Any, job: Any, pd: int, qnn: int, vtcm_bytes: int, hvx: int
     )
 
 
+def clear_taken(dev: Any) -> None:
+    """Begin with an empty core."""
+    dev.taken = 0
+    dev.taken_qnn = 0
+    dev.taken_vtcm_bytes = 0
+    dev.taken_hvx = 0
+    dev.taken_hmx = 0
+    dev.shared_hvx = 0
+    dev.shared_hmx = 0
+
+
+def take(dev: Any, job: Any) -> None:
+    """Count a client in."""
+    dev.taken += 1
+    dev.taken_pd = job.pd
+    dev.taken_vtcm_bytes += job.vtcm_bytes
+    if not job.qnn:
+        dev.taken_hvx += job.hvx
+        dev.taken_hmx += job.hmx
+        return
+    dev.taken_level = job.level if dev.taken_qnn == 0 or dev.taken_level == job.level else NOBODY
+    dev.taken_qnn += 1
+    dev.shared_hvx = max(dev.shared_hvx, job.hvx)
+    dev.shared_hmx = max(dev.shared_hmx, job.hmx)
+
+
+def may_join(dev: Any, job: Any) -> bool:
+    """Tell whether `job` may run beside those counted in."""
+    if dev.taken == 0:
+        return True
+    hvx, hmx = dev.taken_hvx, dev.taken_hmx
+    if dev.parallel and job.qnn and dev.taken_qnn:
+        return bool(
+            job.level == dev.taken_level and fits_beside(dev, job, dev.taken_pd, 0, dev.taken_vtcm_bytes, hvx, hmx)
+        )
+    hvx, hmx = hvx + dev.shared_hvx, hmx + dev.shared_hmx
+    return fits_beside(dev, job, dev.taken_pd, dev.taken_qnn, dev.taken_vtcm_bytes, hvx, hmx)
+
+
 def admit(dev: Any, cores: Records, jobs: Records, clients: Records, core: int) -> int:
     """Find the running set of `core`: set its bit in ``admitted`` of those that belong, and return how many do."""
     bit = 1 << core
@@ -61,22 +102,17 @@ def admit(dev: Any, cores: Records, jobs: Records, clients: Records, core: int) 
         j = clients[k]
         jobs[j].seen &= ~bit
         jobs[j].admitted &= ~bit
-    count = pd = qnn = vtcm_bytes = hvx = hmx = 0
+    clear_taken(dev)
     j = next_client(dev, jobs, clients, core)
     while j != NOBODY:
         jobs[j].seen |= bit
-        if count == 0 or fits_beside(dev, jobs[j], pd, qnn, vtcm_bytes, hvx, hmx):
+        if may_join(dev, jobs[j]):
             jobs[j].admitted |= bit
-            count += 1
-            pd = jobs[j].pd
-            qnn += jobs[j].qnn
-            vtcm_bytes += jobs[j].vtcm_bytes
-            hvx += jobs[j].hvx
-            hmx += jobs[j].hmx
-            if qnn and cores[core].others == 0:
-                return count  # only QNN graphs are left, and one is admitted
+            take(dev, jobs[j])
+            if dev.taken_qnn and cores[core].others == 0 and not dev.parallel:
+                break  # only QNN graphs are left, and one is admitted
         j = next_client(dev, jobs, clients, core)
-    return count
+    return int(dev.taken)
 
 
 def is_admitted(job: Any) -> bool:
@@ -88,16 +124,12 @@ def can_take(dev: Any, cores: Records, jobs: Records, holders: Records, job: Any
     """Tell whether every core it takes has room for it beside what is still held there."""
     for c in range(dev.cores):
         if job.cores >> c & 1 and cores[c].held:
-            pd = qnn = vtcm_bytes = hvx = hmx = 0
+            clear_taken(dev)
             for k in range(dev.holders):
                 held = jobs[holders[k]]
                 if held.cores >> c & 1:
-                    pd = held.pd
-                    qnn += held.qnn
-                    vtcm_bytes += held.vtcm_bytes
-                    hvx += held.hvx
-                    hmx += held.hmx
-            if not fits_beside(dev, job, pd, qnn, vtcm_bytes, hvx, hmx):
+                    take(dev, held)
+            if not may_join(dev, job):
                 return False
     return True
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from htpsim.device.records import NO_DRAW, NOBODY, RUNNING, Records
+from htpsim.device.records import FULL_RATE, NO_DRAW, NOBODY, RUNNING, WORK_SCALE, Records
 
 
 def share_bandwidth(dev: Any, jobs: Records, holders: Records) -> None:
@@ -27,8 +27,8 @@ def share_bandwidth(dev: Any, jobs: Records, holders: Records) -> None:
         job = jobs[j]
         job.cap = NO_DRAW
         if job.state == RUNNING and job.demand:
-            job.cap = job.demand
-            wanted += job.demand
+            job.cap = drawn_at(job.demand, job.top) if dev.parallel else job.demand
+            wanted += job.cap
             drawing += 1
             other = one
             one = j
@@ -45,6 +45,33 @@ def share_bandwidth(dev: Any, jobs: Records, holders: Records) -> None:
             fill_two(dev.bandwidth, jobs[one], jobs[other])
         else:
             fill_device(dev, jobs, holders, drawing)
+
+
+def drawn_at(demand: int, rate: int) -> int:
+    """Return what a graph draws at a rate that asks for `demand` at full rate, in bytes a second.
+
+    >>> drawn_at(10, FULL_RATE), drawn_at(10, FULL_RATE // 2), drawn_at(1, FULL_RATE // 2)
+    (10, 5, 1)
+    """
+    if rate == FULL_RATE:
+        return demand
+    drawn = demand // FULL_RATE * rate + (demand % FULL_RATE * rate >> WORK_SCALE)
+    return drawn if drawn > 0 else 1
+
+
+def share_cores(dev: Any, jobs: Records, holders: Records) -> None:
+    """Leave in ``top`` of every holder the rate it would have with all the bandwidth it asks for.
+
+    A QNN graph beside another that runs on its core goes at the rate of parallel graphs.
+    """
+    for k in range(dev.holders):
+        job = jobs[holders[k]]
+        job.top = FULL_RATE
+        if job.qnn and job.state == RUNNING:
+            for i in range(dev.holders):
+                other = jobs[holders[i]]
+                if i != k and other.qnn and other.state == RUNNING and other.cores & job.cores:
+                    job.top = dev.parallel_rate
 
 
 def fill_two(bandwidth: int, one: Any, other: Any) -> None:

@@ -50,7 +50,7 @@ def become_client(dev: Any, cores: Records, jobs: Records, clients: Records, j: 
     if not job.qnn:
         count_other(dev, cores, job, 1)
     core = cores[job.core]
-    if core.held and not core.others and not dev.gangs and job.level <= jobs[core.holder].level:
+    if core.held and not core.others and not dev.gangs and not dev.parallel and job.level <= jobs[core.holder].level:
         return  # only one can run there, and it is not this one
     dev.stale |= job.cores
 

@@ -30,6 +30,8 @@ DEVICE_FIELDS: Final = (
     "evicted",  # how many entries of the evicted list are in use
     "gangs",  # 1 when any graph takes several cores
     "coexists",  # 1 when a non-QNN client may run beside a QNN graph
+    "parallel",  # 1 when several QNN graphs may run on a core at once
+    "parallel_rate",  # work a ns that each of them then does
     "vtcm_bytes",
     "hvx",
     "hmx",
@@ -51,12 +53,21 @@ DEVICE_FIELDS: Final = (
     "rpc_return_ns",
     "rpc_polling_ns",  # NEVER: not modelled
     "rpc_wake_ns",
-    "shares",  # 1 when DRAM bandwidth is modelled
+    "shares",  # 1 when DRAM bandwidth is modelled, or parallel graphs slow each other
     "bandwidth",  # bytes a second for all cores, background taken off; 0: no limit of its own
     "core_bandwidth",  # bytes a second for one core; 0: no limit of its own
     "tied",  # 1 when several timers are due at the next instant at which one is
     "stale",  # bit mask of the cores whose running set must be looked at again
     "rates_stale",  # 1 when a running set changed since rates were last shared out
+    "taken",  # scratch of one pass over a core: how many clients are on it, and what together they take
+    "taken_pd",
+    "taken_qnn",
+    "taken_level",  # of the QNN graphs; NOBODY where they differ
+    "taken_vtcm_bytes",
+    "taken_hvx",  # of those that are no QNN graphs
+    "taken_hmx",
+    "shared_hvx",  # of the QNN graphs: as many as the greatest takes
+    "shared_hmx",
 )
 
 CORE_FIELDS: Final = (
@@ -101,6 +112,7 @@ JOB_FIELDS: Final = (
     "since_ns",  # beginning of the present state
     "left",  # work left
     "rate",  # work done a ns: 2^20 at full rate
+    "top",  # the rate it would have with all the bandwidth it asks for
     "share",  # bandwidth that gives it this rate, or NO_DRAW before there is any
     "settled_ns",  # instant up to which `left` is right
     "timer_ns",  # when the device must look at it next; NEVER for not at all

@@ -32,7 +32,7 @@ from __future__ import annotations
 from typing import Any
 
 from htpsim.device.admission import admit, first_waiting, holds_core, is_admitted, next_to_start
-from htpsim.device.bandwidth import share_bandwidth
+from htpsim.device.bandwidth import drawn_at, share_bandwidth, share_cores
 from htpsim.device.contexts import become_client, cease_client, queue_up
 from htpsim.device.holding import free_cores, slow_down, take_cores
 from htpsim.device.records import (
@@ -60,6 +60,7 @@ def submit(dev: Any, cores: Records, contexts: Records, jobs: Records, clients: 
     job.started_ns = NEVER
     job.timer_ns = NEVER
     job.left = job.work
+    job.top = FULL_RATE
     job.yield_asked = 0
     job.yield_due = 0
     job.evictions = 0
@@ -110,7 +111,7 @@ def run(dev: Any, job: Any, now_ns: int) -> None:
     job.state = RUNNING
     job.since_ns = now_ns
     job.settled_ns = now_ns
-    if dev.shares and job.demand:
+    if dev.shares and (job.demand or dev.parallel):
         job.rate = 0  # until rates are shared out, in this instant
         job.share = NO_DRAW
         dev.rates_stale = 1
@@ -168,7 +169,7 @@ def evict(dev: Any, cores: Records, jobs: Records, holders: Records, evicted: Re
     job.run_ns += now_ns - job.since_ns
     job.ran_from_ns = job.since_ns
     job.since_ns = now_ns
-    if dev.shares and job.demand:
+    if dev.shares and (job.demand or dev.parallel):
         dev.rates_stale = 1
     evicted[dev.evicted] = j
     dev.evicted += 1
@@ -266,7 +267,7 @@ def look(
             return
         job.run_ns += spent_ns
         job.since_ns = now_ns
-        if dev.shares and job.demand:
+        if dev.shares and (job.demand or dev.parallel):
             dev.rates_stale = 1  # shared out again when its cores are dispatched, in this instant
         finish(dev, cores, contexts, jobs, clients, holders, j, now_ns)
     elif job.state == EVICTING:
@@ -283,26 +284,39 @@ def look(
 
 
 def share_rates(dev: Any, jobs: Records, holders: Records, now_ns: int) -> None:
-    """Share DRAM bandwidth out anew, and move the timers of those whose rate changed."""
+    """Share cores and DRAM bandwidth out anew, and move the timers of those whose rate changed."""
     dev.rates_stale = 0
+    if dev.parallel:
+        share_cores(dev, jobs, holders)
     share_bandwidth(dev, jobs, holders)
     for k in range(dev.holders):
         job = jobs[holders[k]]
         cap = job.cap
-        if cap not in (NO_DRAW, job.share):
-            job.share = cap
-            rate = FULL_RATE
-            if cap < job.demand:
-                rate = (cap << WORK_SCALE) // job.demand
-                if rate == 0:
-                    rate = 1
-            if rate != job.rate:
-                settle(job, now_ns)
-                job.rate = rate
-                if not job.yield_due:
-                    job.timer_ns = now_ns + (job.left + rate - 1) // rate
-                    if job.yield_asked:
-                        bring_forward(dev, job, now_ns)
+        wanted = job.demand
+        if dev.parallel:
+            if job.state != RUNNING:
+                continue
+            wanted = drawn_at(job.demand, job.top)
+        elif cap in (NO_DRAW, job.share):
+            continue
+        job.share = cap
+        rate = job.top
+        if cap not in (NO_DRAW, wanted):
+            rate = (cap << WORK_SCALE) // job.demand
+            if rate == 0:
+                rate = 1
+        if rate != job.rate:
+            change_rate(dev, job, rate, now_ns)
+
+
+def change_rate(dev: Any, job: Any, rate: int, now_ns: int) -> None:
+    """Let a running job go on at another rate."""
+    settle(job, now_ns)
+    job.rate = rate
+    if not job.yield_due:
+        job.timer_ns = now_ns + (job.left + rate - 1) // rate
+        if job.yield_asked:
+            bring_forward(dev, job, now_ns)
 
 
 def dispatch(
@@ -316,7 +330,7 @@ def dispatch(
     now_ns: int,
 ) -> None:
     """Bring the running set of a stale core up to date: ask who must leave, start who may."""
-    if dev.gangs or cores[core].others:
+    if dev.gangs or dev.parallel or cores[core].others:
         dispatch_sets(dev, cores, jobs, clients, holders, evicted, core, now_ns)
     else:
         dev.stale &= ~(1 << core)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from htpsim.device.admission import holds_core
+from htpsim.device.admission import clear_taken, holds_core, may_join, take
 from htpsim.device.records import EVICTING, NEVER, NOBODY, QUEUED, STATE_NAMES, WAITING, Records
 from htpsim.errors import InvariantError
 
@@ -43,12 +43,13 @@ def validate(
 def _validate_core(dev: Any, number: int, core: Any, on: list[Any]) -> None:
     if core.held != len(on):
         raise InvariantError(f"core {number}: counts {core.held} holders, {len(on)} hold it")
-    if len(on) > 1:
-        asked = {name: sum(getattr(job, name) for job in on) for name in ("hvx", "hmx", "vtcm_bytes")}
-        if sum(job.qnn for job in on) > 1 or any(count > getattr(dev, name) for name, count in asked.items()):
+    clear_taken(dev)
+    for job in on:
+        if not may_join(dev, job):
             raise InvariantError(f"core {number}: its holders exceed it: {on}")
-        if len({job.pd for job in on}) > 1:
-            raise InvariantError(f"core {number}: holders of {len({job.pd for job in on})} protection domains at once")
+        take(dev, job)
+    if len({job.pd for job in on}) > 1:
+        raise InvariantError(f"core {number}: holders of {len({job.pd for job in on})} protection domains at once")
 
 
 def _validate_job(dev: Any, job: Any) -> None:

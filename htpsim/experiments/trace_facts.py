@@ -65,6 +65,7 @@ def device_facts(device: Device) -> DeviceFacts:
     return DeviceFacts(
         cores=device.cores,
         coexists=device.coexists,
+        parallel_rate=device.pge_scaled if device.pge else 0,
         vtcm_bytes=device.vtcm_bytes,
         hvx=device.hvx,
         hmx=device.hmx,

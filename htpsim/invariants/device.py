@@ -240,6 +240,7 @@ class Sweep:
         if self.device.yield_rule == "latency":
             return max(client.asked_ns + self.device.yield_latency_ns, client.run_ns)
         slowed = client.call.demand and (self.device.bandwidth or self.device.core_bandwidth)
+        slowed = slowed or self.device.parallel_rate
         return NOWHERE if slowed else client.run_ns + client.goal_ns - client.done_ns
 
     def check_overdue(self, at_ns: int) -> None:

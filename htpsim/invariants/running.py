@@ -2,7 +2,8 @@
 
 The clients of a core are the oldest graphExecutes of its contexts. They are taken in order of (priority, on the core
 before waiting, arrival, number), each if it fits beside those taken already: one protection domain, at most one QNN
-graph, HMX, HVX and VTCM within the core's. One that takes several cores must be taken on each.
+graph, HMX, HVX and VTCM within the core's. One that takes several cores must be taken on each. Where graphs run in
+parallel there may be several QNN graphs, of one priority, which take turns at HMX and HVX.
 """
 
 from __future__ import annotations
@@ -63,12 +64,13 @@ def fits(device: DeviceFacts, client: Call, beside: list[Call]) -> bool:
     if not beside:
         return True
     together = [client, *beside]
+    graphs, others = [call for call in together if call.qnn], [call for call in together if not call.qnn]
     return (
         device.coexists
         and len({call.pd for call in together}) == 1
-        and sum(call.qnn for call in together) <= 1
-        and sum(call.hmx for call in together) <= device.hmx
-        and sum(call.hvx for call in together) <= device.hvx
+        and (len(graphs) <= 1 or (device.parallel_rate > 0 and len({call.level for call in graphs}) == 1))
+        and sum(call.hmx for call in others) + max((call.hmx for call in graphs), default=0) <= device.hmx
+        and sum(call.hvx for call in others) + max((call.hvx for call in graphs), default=0) <= device.hvx
         and sum(call.vtcm_bytes for call in together) <= device.vtcm_bytes
     )
 

@@ -193,6 +193,8 @@ class DeviceFacts:
 
     cores: int = 1
     coexists: bool = True
+    parallel_rate: int = 0
+    """Work in a nanosecond, in ns x 2^-20, of each of several QNN graphs on a core; 0: a core runs one at a time."""
     vtcm_bytes: int = 0
     hvx: int = 0
     hmx: int = 0

@@ -51,15 +51,26 @@ def bandwidth_at(device: DeviceFacts, at_ns: int) -> tuple[int, int]:
 
 def rates(device: DeviceFacts, running: dict[int, Job], at_ns: int) -> dict[int, int]:
     """Return the work each running graph does in a nanosecond, in ns x 2^-20."""
+    top = {number: _top(device, number, running) for number in running}
     thirsty = {number: job for number, job in running.items() if job.demand}
-    wanted = {number: job.demand for number, job in thirsty.items()}
+    wanted = {number: max(1, job.demand * top[number] // FULL) for number, job in thirsty.items()}
+    whole = dict(wanted)
     if device.core_bandwidth:
         for core in range(device.cores):
             here = [number for number, job in thirsty.items() if core in job.span.call.cores]
             wanted.update(_within_core(device.core_bandwidth, here, wanted, thirsty))
     shares = fill(bandwidth_at(device, at_ns)[0], wanted) if device.bandwidth else wanted
-    speed = {number: max(1, min(FULL, FULL * shares[number] // job.demand)) for number, job in thirsty.items()}
-    return {number: speed.get(number, FULL) for number in running}
+    speed = {number: max(1, FULL * shares[number] // job.demand) for number, job in thirsty.items()}
+    short = {number for number in thirsty if shares[number] < whole[number]}
+    return {number: speed[number] if number in short else top[number] for number in running}
+
+
+def _top(device: DeviceFacts, number: int, running: dict[int, Job]) -> int:
+    """Return the rate of a running graph that has all the bandwidth it asks for."""
+    call = running[number].span.call
+    beside = (job.span.call for other, job in running.items() if other != number)
+    shares = call.qnn and any(other.qnn and set(other.cores) & set(call.cores) for other in beside)
+    return device.parallel_rate if device.parallel_rate and shares else FULL
 
 
 def _within_core(bandwidth: int, here: list[int], wanted: dict[int, int], jobs: dict[int, Job]) -> dict[int, int]:
@@ -92,7 +103,7 @@ def wrong_work(history: History) -> Iterator[Finding]:
         changed = False
         for event in group:
             number = event.execute
-            changed = changed or bool(known[number].demand) or event.kind == "run"
+            changed = changed or bool(known[number].demand or device.parallel_rate) or event.kind == "run"
             if event.kind == "run":
                 running[number] = known[number]
                 continue

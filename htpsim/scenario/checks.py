@@ -10,20 +10,16 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from htpsim.errors import ScenarioError
-from htpsim.scenario import checks_models, checks_work
-from htpsim.scenario.checks_models import copy_core, models_of
+from htpsim.scenario import checks_device, checks_models, checks_work
+from htpsim.scenario.checks_models import copy_core
 from htpsim.scenario.checks_values import value_problems
 from htpsim.scenario.quantities import write
 from htpsim.scenario.sourced import Problem
-from htpsim.scenario.wording import unknown_key, unknown_word
-from htpsim.spec import ARCHITECTURES, Scenario
-from htpsim.spec.device import FIRST_WITH_POLLING, POLLING_MAX_NS
+from htpsim.scenario.wording import unknown_key
+from htpsim.spec import Scenario
 
 VIRTUAL_TIME_MAX_NS: Final = 2**46
 """Slots x horizon below which virtual times, scaled by 2^16, stay within 62 bits."""
-
-SHORTEST_BURST_NS: Final = 1_000
-"""Shortest burst of background traffic, and shortest pause of it; shorter ones would cost time and change nothing."""
 
 
 def findings(scenario: Scenario) -> list[Problem]:
@@ -45,7 +41,7 @@ def problems(scenario: Scenario) -> list[str]:
 
 def warnings(scenario: Scenario) -> list[str]:
     """Return what a reader of the results should know beforehand, one sentence each."""
-    return [note for warn in (_device_notes, checks_work.notes) for note in warn(scenario)]
+    return [note for warn in (checks_device.notes, checks_work.notes) for note in warn(scenario)]
 
 
 def _run(scenario: Scenario) -> Iterator[Problem]:
@@ -63,73 +59,6 @@ def _run(scenario: Scenario) -> Iterator[Problem]:
         )
     if not scenario.instances and not scenario.clients:
         yield ("instances",), "got none, expected at least one instance or client"
-
-
-def _device(scenario: Scenario) -> Iterator[Problem]:
-    device = scenario.device
-    if device.arch not in ARCHITECTURES:
-        yield ("device", "arch"), unknown_word(device.arch, ARCHITECTURES)
-    least = {"cores": 1, "hvx": 1, "pd_count": 1, "contexts_per_process": 1}
-    for key, minimum in least.items():
-        value = getattr(device, key)
-        if value is not None and value < minimum:
-            yield ("device", key), f"got {value}, expected at least {minimum}"
-    for key in ("dram_bandwidth", "core_dram_bandwidth", "load_bandwidth"):
-        if getattr(device, key) == 0:
-            yield ("device", key), "got 0, expected a rate, or 'none' where it is not modelled"
-    if device.pd_bytes == 0:
-        yield ("device", "pd"), "got 0, expected the usable size of a protection domain"
-    if device.yield_rule == "grid" and device.yield_interval_ns == 0:
-        yield ("device", "yield_interval"), "got 0, expected the spacing of yield points for yield_rule 'grid'"
-    if not 0 < device.gang_efficiency <= 1:
-        yield ("device", "gang_efficiency"), f"got {device.gang_efficiency}, expected above 0, at most 1"
-    if not 0 < device.throttle_speed <= 1:
-        yield ("device", "throttle_speed"), f"got {device.throttle_speed}, expected above 0, at most 1"
-    if device.power_up_warm_ns > device.power_up_ns:
-        warm, cold = write(device.power_up_warm_ns, "ns"), write(device.power_up_ns, "ns")
-        yield ("device", "power_up_warm"), f"got {warm}, expected at most power_up, {cold}: a cold core takes no less"
-    if device.throttle_speed < 1 and device.throttle_after_ns is None:
-        yield ("device", "throttle_speed"), f"got {device.throttle_speed} without a throttle_after, expected both"
-
-
-def _polling(scenario: Scenario) -> Iterator[Problem]:
-    """Check how the host waits for answers."""
-    device = scenario.device
-    polling_ns = device.rpc_polling_ns
-    if polling_ns is None:
-        if device.rpc_wake_ns:
-            taken = write(device.rpc_wake_ns, "ns")
-            yield ("device", "rpc_wake"), f"got {taken} without an rpc_polling, expected both: '0s' never polls"
-        return
-    if polling_ns > POLLING_MAX_NS:
-        most = write(POLLING_MAX_NS, "ns")
-        yield ("device", "rpc_polling"), f"got {write(polling_ns, 'ns')}, expected at most {most}"
-    if polling_ns and device.arch in ARCHITECTURES and device.arch < FIRST_WITH_POLLING:
-        text = f"got {write(polling_ns, 'ns')} on {device.arch}, expected '0s': hosts poll from {FIRST_WITH_POLLING} on"
-        yield ("device", "rpc_polling"), text
-
-
-def _background(scenario: Scenario) -> Iterator[Problem]:
-    """Check what camera and GPU take of the bandwidth."""
-    device = scenario.device
-    bursts_ns = {"background_on": device.background_on_ns, "background_off": device.background_off_ns}
-    if any(bursts_ns.values()):
-        for key, burst_ns in bursts_ns.items():
-            if burst_ns < SHORTEST_BURST_NS:
-                least = write(SHORTEST_BURST_NS, "ns")
-                yield ("device", key), f"got {write(burst_ns, 'ns')} for traffic in bursts, expected at least {least}"
-        if not device.background_bandwidth:
-            yield ("device", "background_bandwidth"), "got 0 for traffic in bursts, expected what comes in one"
-    if device.background_bandwidth:
-        taken = write(device.background_bandwidth, "bytes_per_s")
-        if device.dram_bandwidth is None:
-            yield (
-                ("device", "background_bandwidth"),
-                f"got {taken} without a dram_bandwidth, expected both",
-            )
-        elif device.background_bandwidth >= device.dram_bandwidth:
-            whole = write(device.dram_bandwidth, "bytes_per_s")
-            yield ("device", "background_bandwidth"), f"got {taken}, expected less than dram_bandwidth, {whole}"
 
 
 def _guard(scenario: Scenario) -> Iterator[Problem]:
@@ -170,31 +99,9 @@ def _request_scope(scenario: Scenario) -> Iterator[Problem]:
             return
 
 
-def _device_notes(scenario: Scenario) -> Iterator[str]:
-    device, run = scenario.device, scenario.run
-    if run.replications < 3 and checks_work.draws(scenario):
-        yield f"run.replications: {run.replications}; a comparison rests on at least 3"
-    if device.cores > 1 and device.topology != "gang" and device.dram_bandwidth is None:
-        yield f"device.dram_bandwidth: not given, so the {device.cores} cores do not slow each other; on a chip they do"
-    if device.dram_bandwidth is None:
-        return
-    left = device.dram_bandwidth - device.background_bandwidth
-    for model in models_of(scenario):
-        for graph in model.all_graphs:
-            lowest = min(graph.service.sample, default=graph.service.low or graph.service.mean)
-            if lowest and graph.dram_bytes * 10**9 > left * lowest:
-                wanted = write(graph.dram_bytes * 10**9 // lowest // 10**8 * 10**8, "bytes_per_s")
-                yield (
-                    f"models.{model.name}.{graph.name}: asks for {wanted} of DRAM, more than the device has "
-                    f"({write(left, 'bytes_per_s')}), so even alone it takes longer than its service time"
-                )
-
-
 _CHECKS: Final[tuple[Callable[[Scenario], Iterator[Problem]], ...]] = (
     _run,
-    _device,
-    _polling,
-    _background,
+    checks_device.problems,
     _guard,
     _request_scope,
     checks_models.problems,

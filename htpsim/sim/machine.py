@@ -58,7 +58,8 @@ def device_record(device: Device, gangs: bool) -> Any:
     if device.dram_bandwidth is not None:
         record.bandwidth = device.dram_bandwidth - device.background_bandwidth
     record.core_bandwidth = device.core_dram_bandwidth or 0
-    record.shares = int(record.bandwidth > 0 or record.core_bandwidth > 0)
+    record.parallel, record.parallel_rate = int(device.pge), device.pge_scaled
+    record.shares = int(record.bandwidth > 0 or record.core_bandwidth > 0 or device.pge)
     return record
 
 

@@ -14,7 +14,8 @@ NORMAL: Final = PRIORITIES.index("NORMAL")
 
 ARCHITECTURES: Final = ("v66", "v68", "v69", "v73", "v75", "v79", "v81")
 FIRST_WITH_SHARING: Final = "v73"
-"""Weight sharing in a binary, and coexistence of a QNN graph with other clients, exist from here on (vendor docs)."""
+"""Weight sharing in a binary, and coexistence of a QNN graph with other clients, exist from here on (vendor docs).
+Parallel graph execution needs coexistence, so that no earlier architecture has it either."""
 FIRST_WITH_POLLING: Final = "v69"
 """RPC polling exists from here on (vendor docs)."""
 POLLING_MAX_NS: Final = 9_999_000
@@ -140,6 +141,17 @@ class Device:
     rpc_wake_ns: int = param(
         "measured", "what an answer takes besides that comes when the host no longer polls", default=0, unit="ns"
     )
+    pge: bool = param(
+        "doc",
+        "parallel graph execution: QNN graphs of one priority and one PD run on a core at once where their VTCM fits",
+        default=False,
+    )
+    pge_rate: float = param(
+        "assumed",
+        "speed of each QNN graph while several run on its core, which they share; unpublished, 0.5 gains nothing",
+        default=0.5,
+        vary=(0.5, 0.7, 1.0),
+    )
     gang_efficiency: float = param(
         "assumed",
         "a graph built for k cores runs in 1/(k x this) of its time; unpublished, 1 would be perfect",
@@ -178,6 +190,11 @@ class Device:
     def device_of(self, core: int) -> int:
         """Return the QNN device that core `core` belongs to."""
         return core if self.topology == "device-per-core" else 0
+
+    @property
+    def pge_scaled(self) -> int:
+        """Work a nanosecond of each of several graphs on a core, in ns x 2^-20."""
+        return max(1, round(self.pge_rate * (1 << 20)))
 
     @property
     def throttle_stretch(self) -> int:

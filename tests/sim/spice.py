@@ -6,6 +6,7 @@ import random
 from dataclasses import replace
 from typing import Any
 
+from htpsim.scenario.checks_models import cores_taken, models_of
 from htpsim.spec import Arrivals, Device, Graph, Instance, Model, Scenario
 from tests.sim.strategies import BYTE_A_NS, random_scenario
 
@@ -16,7 +17,7 @@ def spiced(seed: int) -> Scenario:
     scenario = random_scenario(seed)
     return replace(
         scenario,
-        device=_device(rng, scenario.device),
+        device=_parallel(rng, scenario, _device(rng, scenario.device)),
         instances=tuple(_instance(rng, scenario, i) for i in scenario.instances),
     )
 
@@ -36,6 +37,13 @@ def _device(rng: random.Random, device: Device) -> Device:
         given |= {"dram_bandwidth": 2 * BYTE_A_NS, "background_bandwidth": BYTE_A_NS + BYTE_A_NS // 2}
         given |= {"background_on_ns": rng.choice((3, 25)), "background_off_ns": rng.choice((4, 25, 60))}
     return replace(device, **given)
+
+
+def _parallel(rng: random.Random, scenario: Scenario, device: Device) -> Device:
+    """Let graphs run in parallel where none spans cores."""
+    if rng.random() < 0.5 or any(cores_taken(device, model) > 1 for model in models_of(scenario)):
+        return device
+    return replace(device, pge=True, pge_rate=rng.choice((0.4, 0.5, 0.7, 1.0)))
 
 
 def _tiered(rng: random.Random, graphs: tuple[Graph, ...], most: int) -> tuple[Graph, ...]:
