@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -183,6 +184,13 @@ def test_the_csv_names_each_event_by_its_number() -> None:
     assert {name: number for name, number in found.items() if name in NUMBERS} == {
         name: str(number) for name, number in NUMBERS.items() if name in found
     }
+
+
+def test_the_page_lists_every_event() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "opening-traces.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `([^`]+)` \| ?(\d*) ?\|", page, re.MULTILINE)
+
+    assert {name: int(number) if number else None for name, number in listed} == NUMBERS
 
 
 def test_one_client_alone() -> None:
