@@ -33,6 +33,7 @@ _FILE = click.Path(path_type=Path)
     help="The same by hand, such as vit.weights=406MiB; repeatable.",
 )
 @click.option("--image-tokens", type=click.IntRange(0), metavar="N", help="Prompt tokens that one image becomes.")
+@click.option("--as-recorded", is_flag=True, help="The one run of a verbose log, to score it against the log.")
 @click.option(
     "--method",
     type=click.Choice(["auto", "constant", "sample", "fit"]),
@@ -47,8 +48,8 @@ _FILE = click.Path(path_type=Path)
 @json_option
 def calibrate(  # noqa: PLR0913, PLR0917 - a parameter for each option
     files: tuple[Path, ...], output: Path | None, vit: tuple[Path, ...], instances: int, sizes: Path | None,
-    nbytes: tuple[str, ...], image_tokens: int | None, method: str, statistic: str, component: str | None,
-    device: str | None, runtime: str | None, precision: str | None, as_json: bool,
+    nbytes: tuple[str, ...], image_tokens: int | None, as_recorded: bool, method: str, statistic: str,
+    component: str | None, device: str | None, runtime: str | None, precision: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Make a scenario from logs, profiles and configurations.
 
@@ -63,8 +64,9 @@ def calibrate(  # noqa: PLR0913, PLR0917 - a parameter for each option
         from htpsim.experiments.calibrate import calibrate as from_files
 
         found = from_files(
-            files, vit=vit, instances=instances, sizes=sizes, nbytes=nbytes, image_tokens=image_tokens, method=method,
-            statistic=statistic, component=component, device=device, runtime=runtime, precision=precision,
+            files, vit=vit, instances=instances, sizes=sizes, nbytes=nbytes, image_tokens=image_tokens,
+            as_recorded=as_recorded, method=method, statistic=statistic, component=component, device=device,
+            runtime=runtime, precision=precision,
         )  # fmt: skip
         if output is not None:
             found.write(output)

@@ -21,7 +21,7 @@ SHOWN: Final[dict[str, Callable[[int], str]]] = {
     "ns": format_time, "bytes": format_bytes, "bytes_per_s": lambda value: f"{format_bytes(value)}/s",
 }  # fmt: skip
 SLACK_NS: Final = NS_PER_S
-"""How much longer than the recording the case that repeats it may run."""
+"""How much longer than the recording a run that repeats it may take."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +46,8 @@ class Asked:
     method: Method = "auto"
     statistic: str = "average"
     image_tokens: int | None = None
+    as_recorded: bool = False
+    """One instance that gets the recorded prompt once, instead of instances that are asked again and again."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -79,6 +81,8 @@ class _Builder:
     evidence: Evidence
     asked: Asked
     built: Built = field(default_factory=Built)
+    tiers: dict[int, dict[str, Leaf]] = field(default_factory=dict)
+    """Service time of each decode graph by context length, where there are several."""
 
     def build(self) -> Built:
         chip = self.chip()
@@ -101,15 +105,16 @@ class _Builder:
             for model in models.values():
                 model["chip"] = chip
         tree = self.built.tree
-        tree["title"] = f"Calibrated from {', '.join(self.evidence.files)}"
+        how = "As recorded in" if self.asked.as_recorded else "Calibrated from"
+        tree["title"] = f"{how} {', '.join(self.evidence.files)}"
         if run := self.run():
             tree["run"] = run
         if device := self.device(chip):
             tree["device"] = device
         tree["models"] = {name: self.ordered(model) for name, model in models.items()}
         tree |= self.users(models)
-        if cases := self.cases(models):
-            tree["cases"] = cases
+        if self.tiers and self.asked.as_recorded:
+            tree["variants"] = self.variants()
         return self.built
 
     def chip(self) -> str:
@@ -138,7 +143,13 @@ class _Builder:
         return table
 
     def run(self) -> dict[str, Any]:
-        """Return how long to run: for a minute where nothing is known, else for some twenty requests."""
+        """Return how long to run: as long as the recording, else for a minute, or more where answers are long."""
+        if self.asked.as_recorded:
+            if self.evidence.span_ns is None:
+                text = "calibrate: got no file that records one prompt of an LLM graph by graph, expected a verbose log"
+                raise HtpsimError(text)
+            seconds = -(-(self.evidence.span_ns + SLACK_NS) // NS_PER_S)
+            return {"duration": f"{seconds}s", "replications": 1}
         tokens = max(self.evidence.output_tokens, default=0)
         return {"duration": "60s"} if tokens < 500 else {"duration": "300s"}
 
@@ -196,6 +207,9 @@ class _Builder:
             if not own:
                 missing.append(part)
             rows.append({"name": f"{stage}{part}", "service": self.service(own) if own else None})
+            if stage == "decode" and len(own) > 1:
+                for item in own:
+                    self.tiers.setdefault(item.tier or 0, {})[f"decode{part}"] = self.service([item])
         if missing:
             known = [row["service"].model.mean_ns for row in rows if row["service"] is not None]
             mean = sum(known) // len(known)
@@ -315,10 +329,15 @@ class _Builder:
         """Return the instances, or the other client where there is neither ViT nor LLM."""
         found: dict[str, Any] = {}
         roles = [role for role in ("vit", "llm") if role in models]
+        if self.asked.as_recorded:
+            # The log is of the LLM alone, and its prompt has the image's tokens in it already.
+            roles = ["llm"]
         if roles:
-            table: dict[str, Any] = {"name": "vlm", "count": self.asked.instances}
+            table: dict[str, Any] = {"name": "vlm", "count": 1 if self.asked.as_recorded else self.asked.instances}
             table |= {role: role for role in roles}
-            image_tokens = (self.asked.image_tokens or 0) if "vit" in models else 0
+            if self.asked.as_recorded:
+                table["arrivals"] = {"kind": "replay", "times": [0]}
+            image_tokens = (self.asked.image_tokens or 0) if "vit" in roles else 0
             if "llm" in models:
                 table |= {key: leaf(stated) for key, stated in self.evidence.gaps.items()}
                 table |= self.workload(image_tokens)
@@ -340,22 +359,15 @@ class _Builder:
                 found[key] = _tokens(values, source)
         return found
 
-    def cases(self, models: dict[str, Any]) -> dict[str, Any]:
-        """Return the recorded run as a case: one request, once, for as long as the recording took."""
-        if "llm" not in models or self.evidence.span_ns is None:
-            return {}
-        instances: dict[str, Any] = {"count": 1, "arrivals": {"kind": "replay", "times": [0]}}
-        if "vit" in models:
-            # The log is of the LLM alone: its prompt had the image's tokens in it already.
-            instances |= {"images": 0, "text_tokens": self.evidence.text_tokens[0]}
-        seconds = -(-(self.evidence.span_ns + SLACK_NS) // NS_PER_S)
+    def variants(self) -> dict[str, Any]:
+        """Return a variant for each context length whose decode steps were timed apart."""
         return {
-            "same_run": {
-                "title": "the recorded run",
-                "text": "one instance, one request, as in the log that this was calibrated from",
-                "run": {"duration": f"{seconds}s", "replications": 1},
-                "instances": instances,
+            f"cl{tier}": {
+                "title": f"context length {tier}",
+                "text": f"every decode step takes what it takes at context length {tier}, not what it takes on average",
+                "models": {"llm": {"decode": {name: {"service": leaf} for name, leaf in own.items()}}},
             }
+            for tier, own in sorted(self.tiers.items())
         }
 
 

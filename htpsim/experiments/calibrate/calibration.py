@@ -88,6 +88,7 @@ def calibrate(  # noqa: PLR0913 - all but the first have a name and a default
     sizes: Path_ | None = None,
     nbytes: Sequence[str] = (),
     image_tokens: int | None = None,
+    as_recorded: bool = False,
     method: str = "auto",
     statistic: str = "average",
     component: str | None = None,
@@ -112,6 +113,9 @@ def calibrate(  # noqa: PLR0913 - all but the first have a name and a default
         The same, one assignment each: ``"vit.weights=406MiB"``.
     image_tokens
         Prompt tokens that one image becomes.
+    as_recorded
+        Make the scenario of the one run that a verbose log records, to hold it to the log: one instance of the LLM,
+        the log's prompt, once; with a variant for each context length that its steps were timed at.
     method
         How a service time is modelled: "auto", "constant", "sample" or "fit"; see ``service``.
     statistic
@@ -150,7 +154,8 @@ def calibrate(  # noqa: PLR0913 - all but the first have a name and a default
             _take(report, cast(Role, role), choice, evidence)
     configs.take_sizes(sizes, nbytes, evidence)
     asked = Asked(
-        instances=instances, method=cast(Method, method), statistic=statistic, image_tokens=image_tokens
+        instances=instances, method=cast(Method, method), statistic=statistic, image_tokens=image_tokens,
+        as_recorded=as_recorded,
     )  # fmt: skip
     built = build(evidence, asked)
     return Calibration(tuple(evidence.files), built.tree, tuple(evidence.warnings))

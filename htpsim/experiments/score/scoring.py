@@ -12,7 +12,7 @@ from htpsim.errors import HtpsimError
 from htpsim.experiments.score.calls import Calls, calls_of_csv, calls_of_log, calls_of_trace, requests_of_csv
 from htpsim.experiments.score.figures import Figures, figures_of_calls
 from htpsim.experiments.score.logs import figures_of_log, tiers_of
-from htpsim.formats import read
+from htpsim.formats import Report, read
 from htpsim.invariants import Trace
 from htpsim.results.metric import Metric
 from htpsim.results.read import read_json, read_log
@@ -136,7 +136,7 @@ def score(
     Parameters
     ----------
     measured, simulated
-        Each a log of a real tool, a run directory, a records.csv, a trace, or what ``run`` returned.
+        Each a log of a real tool, a run directory, a records.csv, a trace, or what ``run`` or ``read`` returned.
     within
         Largest error that is no miss, as a part of one: 0.05 is 5 %.
     metrics
@@ -203,15 +203,20 @@ def _side(given: Any, client: str | None) -> _Side:
         return _of_result(repr(given.log.scenario.name), given, client)
     if hasattr(given, "result") and isinstance(given.result, RunResult):
         return _side(given.result, client)
+    if isinstance(given, Report):
+        return _of_report(given, client)
     path = Path(given)
     if path.is_dir():
         return _of_directory(path, client)
     if _is_records(path):
         return _of_records(path, client)
-    report = read(path)
+    return _of_report(read(path), client)
+
+
+def _of_report(report: Report, client: str | None) -> _Side:
     if isinstance(report.data, Trace):
-        return _of_calls(str(given), calls_of_trace(report.data), {}, client)
-    return _Side(str(given), figures_of_log(report), None, tiers_of(report))
+        return _of_calls(report.path, calls_of_trace(report.data), {}, client)
+    return _Side(report.path, figures_of_log(report), None, tiers_of(report))
 
 
 def _of_calls(name: str, calls: Calls, more: Figures, client: str | None, tiers: tuple[int, ...] = ()) -> _Side:
