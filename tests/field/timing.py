@@ -686,4 +686,27 @@ TIMING = (
             ),
         ),
     ),
+    Report(
+        number="B41",
+        scenario="b41_vtcm_too_large",
+        source="qualcomm/ai-hub-models issue 289",
+        remark="htpsim has no error codes: graphs that do not fit beside each other take turns",
+        figures=(
+            *(
+                Figure(
+                    what=f"two graphs of 10 ms with {size} MB, each takes, ms",
+                    published=published,
+                    said=lambda r, name=name: r.ms(name, "clients.loop1.job.p50"),
+                    answer=taken_ms,
+                    exact=1e-6,
+                    kind="predicted",
+                )
+                for name, size, published, taken_ms in (
+                    ("all_of_it", 8, "error 5005", 20),
+                    ("half_of_it", 4, "a smaller setting helps", 10 / 0.7),
+                    ("not_alike", 5, None, 20),
+                )
+            ),
+        ),
+    ),
 )
