@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from htpsim.errors import HtpsimError, unknown_name
-from htpsim.invariants import answers, calls, cores, guard, laws, memory, order, requests, shares, work
+from htpsim.invariants import adapters, answers, calls, cores, guard, laws, memory, order, requests, shares, work
 from htpsim.invariants.report import SHOWN_MAX, Report, Violation
 from htpsim.invariants.rule import Rule
 from htpsim.invariants.spans import History
@@ -33,6 +33,7 @@ _ALL: Final = (
     cores.COSTS,
     work.WORK,
     answers.ANSWERS,
+    adapters.ADAPTERS,
     laws.PARTS,
     laws.LITTLE,
     laws.UTILISATION,

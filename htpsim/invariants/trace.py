@@ -82,6 +82,8 @@ class Call:
     stage: str = ""
     token: int = NOWHERE
     """Number of the token that its return yields."""
+    adapter: str = ""
+    """LoRA adapter that its request is answered with."""
     deadline_ns: int = NOWHERE
     """By when its thread wants it back."""
     cores: tuple[int, ...] = ()

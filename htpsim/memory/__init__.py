@@ -5,6 +5,7 @@ from htpsim.memory.memory import Memory
 from htpsim.memory.placement import Key, gang_cores, place, registry_key
 from htpsim.memory.plan import LoadedContext, kv_shares
 from htpsim.memory.registry import Outcome, Registry, Role
+from htpsim.memory.turns import Turns
 
 __all__ = [
     "Key",
@@ -14,6 +15,7 @@ __all__ = [
     "Outcome",
     "Registry",
     "Role",
+    "Turns",
     "gang_cores",
     "kv_shares",
     "place",

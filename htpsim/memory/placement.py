@@ -79,11 +79,11 @@ def gang_cores(core: int, width: int, device: Device) -> tuple[int, ...]:
     return tuple((core + offset) % device.cores for offset in range(width))
 
 
-def registry_key(model: Model, process: int, core: int, copies: str, device: Device) -> Key:
+def registry_key(model: Model, process: int, core: int, copies: str, device: Device, adapter: str = "") -> Key:
     """Return the key under which the registry of `process` files a copy of `model`.
 
-    Two loads with one key are one copy: same model, same load options, same process, and as near to each other as
-    `copies` ("per-core", "per-device", "per-process") asks.
+    Two loads with one key are one copy: same model, same load options, same LoRA adapter where that is part of the key,
+    same process, and as near to each other as `copies` ("per-core", "per-device", "per-process") asks.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def registry_key(model: Model, process: int, core: int, copies: str, device: Dev
     >>> registry_key(llm, 0, 1, "per-device", two), registry_key(llm, 0, 1, "per-process", two)
     (('llm', '', 0, 'device', 0), ('llm', '', 0))
     """
-    loaded = (model.name, model.options, process)
+    loaded = (model.name, " ".join(filter(None, (model.options, adapter))), process)
     if copies == "per-core":
         return (*loaded, "core", core)
     if copies == "per-device":

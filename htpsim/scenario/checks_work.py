@@ -26,6 +26,7 @@ def problems(scenario: Scenario) -> Iterator[Problem]:
         yield from _instance(instance, path)
         yield from _prompt(instance, path)
         yield from _own_thread(scenario, instance, path)
+        yield from _turns(scenario, instance, path)
         yield from _stale_handle(scenario, instance, path)
         yield from _arrivals(instance.arrivals, (*path, "arrivals"))
     for client in scenario.clients:
@@ -59,6 +60,20 @@ def _own_thread(scenario: Scenario, instance: Instance, path: Path) -> Iterator[
         yield where, text
     if scenario.guard.scope == "request":
         yield where, "got 'own' with guard.scope 'request', expected 'same': one slot would be held by two threads"
+
+
+def _turns(scenario: Scenario, instance: Instance, path: Path) -> Iterator[Problem]:
+    """Refuse an adapter of nothing, and a guard that is held while its thread waits for a turn at a copy."""
+    if instance.adapter and instance.llm is None:
+        yield (*path, "adapter"), f"got '{instance.adapter}' without an llm, expected none"
+    if scenario.guard.scope != "request" or instance.llm is None:
+        return
+    others = {other.adapter for other in scenario.instances if other.llm == instance.llm}
+    if instance.llm.graph_switch_ns or (len(others) > 1 and scenario.registry.adapters == "turns"):
+        text = (
+            f"got 'request' where '{instance.name}' waits for turns at its llm, expected 'graph': the one whose turn "
+        )
+        yield ("guard", "scope"), text + "it is would wait for the slot that the other holds"
 
 
 def _priority(priority: str, path: Path) -> Iterator[Problem]:

@@ -78,6 +78,7 @@ class Simulation:
         """Collect what the run leaves behind."""
         runtime, loader = self.runtime, self.loader
         runtime.machine.note_open_slices(end_ns)
+        waits = [note for thread in self.threads if isinstance(thread, VlmThread) for note in thread.turns.notes()]
         requests: list[RequestState] = [r for thread in self.threads for r in thread.requests]
         return RunLog(
             scenario=self.scenario,
@@ -96,7 +97,7 @@ class Simulation:
             loads=loader.log,
             copies=loader.copy_rows(),
             failed={t.client.name: t.failure for t in self.threads if t.failure},
-            notes=list(self.plan.notes),
+            notes=[*self.plan.notes, *waits],
         )
 
 

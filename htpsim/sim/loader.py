@@ -7,7 +7,7 @@ from collections.abc import Generator
 from simpy.events import Event
 
 from htpsim.errors import CapacityError
-from htpsim.memory import Loading, Memory, Outcome, Registry, gang_cores, registry_key
+from htpsim.memory import Loading, Memory, Outcome, Registry, Turns, gang_cores, registry_key
 from htpsim.memory import place as place_on_core
 from htpsim.memory.placement import Key
 from htpsim.results.columns import Copy, Load
@@ -28,7 +28,7 @@ class Loader:
         self.check = check
         if check:
             runtime.begins, runtime.ends = self.begins, self.ends
-        scenario = runtime.plan.scenario
+        scenario = self.scenario = runtime.plan.scenario
         self.device = scenario.device
         self.memory = Memory(scenario.device)
         self.registry = Registry(scenario.registry.waits_for_load)
@@ -84,7 +84,8 @@ class Loader:
         if not plan.via_registry:
             copy = yield from self._load(client, plan, f"{plan.model.name} of {client.name}", None, core)
             return copy, "owner"
-        key = registry_key(plan.model, client.process, core, plan.copies, self.device)
+        adapter = plan.adapter if self.scenario.registry.adapters == "keys" else ""
+        key = registry_key(plan.model, client.process, core, plan.copies, self.device, adapter)
         outcome = self.registry.get_or_create(key, client.name)
         number = self.registry.copy_number(key, client.name)
         if outcome is Outcome.LOAD:
@@ -129,6 +130,8 @@ class Loader:
             pd = self.pds.setdefault((loaded.process, loaded.pds[0]), len(self.pds))
             bound.append(Bound(self.runtime.machine.add_context(), core, mask, width, pd))
         copy = LoadedCopy(name, key, core, client.process, plan, bound)
+        if plan.switches:
+            copy.turns = Turns(switches_graphs=plan.model.graph_switch_ns > 0)
         self.copies.append(copy)
         return copy
 

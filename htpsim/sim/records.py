@@ -19,6 +19,7 @@ OWN_FIELDS: Final = (
     "granted_ns",
     "submitted_ns",
     "overhead_ns",
+    "switch_ns",  # time it first takes to switch graphs or adapter
     "hold",  # the thread releases the guard itself, later than the return
     "returned",  # the event its thread waits on; None when the record is not in use
 )

@@ -108,6 +108,7 @@ class Runtime:
         time: tuple[int, int],
         hold: Hold | None = None,
         deadline_ns: int = NO_DEADLINE,
+        switch_ns: int = 0,
     ) -> Event:
         """Call graphExecute; the event returned happens when the thread gets it back.
 
@@ -123,6 +124,8 @@ class Runtime:
             The guard slot is not given back at the return, but when the thread releases this.
         deadline_ns : int
             By when the thread wants it back; for policies that look at deadlines.
+        switch_ns : int
+            How long graphs or adapter take to be switched within the call, once it is granted; counts as RPC.
         """
         env, free = self.env, call.free
         if free:
@@ -139,6 +142,7 @@ class Runtime:
         job.called_ns = env._now
         job.granted_ns = job.submitted_ns = NEVER
         job.hold = hold
+        job.switch_ns = switch_ns
         job.about = call.about
         event = job.returned = _new(Instant)  # as Instant(env), without the call of its __init__
         event.env = env
@@ -156,13 +160,13 @@ class Runtime:
         return event
 
     def _send(self, j: int, overhead_ns: int) -> None:
-        """Spend the guard's overhead and the RPC to the DSP, then submit; a call that was granted holds its slot."""
+        """Spend the guard's overhead, a switch and the RPC to the DSP, then submit; what was granted holds its slot."""
         env, job = self.env, self.jobs[j]
         job.granted_ns = env._now
         job.overhead_ns = overhead_ns
         if job.hold is not None and job.hold.call is None and job.call.lane is not None:
             job.hold.call = job.call
-        delay_ns = overhead_ns + self.rpc_call_ns
+        delay_ns = overhead_ns + self.rpc_call_ns + job.switch_ns
         if delay_ns == 0:
             job.submitted_ns = env._now
             self.machine.submit(j)

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from htpsim.memory.placement import Key
+from htpsim.memory.turns import Turns
+from htpsim.sim.clock import Instant
 from htpsim.sim.guards import Lane
 from htpsim.spec.plan import GraphPlan, ModelPlan
 
@@ -36,6 +38,10 @@ class LoadedCopy:
     bound: list[Bound]
     """its contexts"""
     users: list[str] = field(default_factory=list)
+    turns: Turns | None = None
+    """None where all who use it can at once, and it never switches"""
+    in_line: dict[str, tuple[Instant, int]] = field(default_factory=dict)
+    """who waits for a turn, and at which place of an instant it goes on"""
 
 
 @dataclass(slots=True)

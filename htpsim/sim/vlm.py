@@ -18,6 +18,7 @@ from htpsim.sim.draws import Draws
 from htpsim.sim.loader import Loader
 from htpsim.sim.requests import Backlog, Pace, RequestState, Source
 from htpsim.sim.runtime import NO_TOKEN, Place, Runtime
+from htpsim.sim.turns import TurnTaker
 from htpsim.sim.uses import Call, Hold, Use
 from htpsim.spec import Instance
 from htpsim.spec.plan import ClientPlan
@@ -55,6 +56,8 @@ class VlmThread:
         self.turn = 0
         self.token_ns = NEVER
         """when its latest token came"""
+        inside = runtime.plan.scenario.guard.covers == "switches"
+        self.turns = TurnTaker(env, client.name, self.places[LLM_THREAD], inside=inside)
         self.encoded: RequestState | None = None
         """the request that waits for the LLM, where the ViT has a thread of its own"""
         self.taker: Instant | None = None
@@ -177,8 +180,10 @@ class VlmThread:
     def _answer(self, request: RequestState, hold: Hold | None) -> Thread:
         """Run a request that is encoded, to its last token."""
         if self.llm is not None and request.output_tokens and request.prompt_tokens:
+            yield from self.turns.take(self.llm)
             yield from self._prefill(request, self.llm, hold)
             yield from self._decode(request, self.llm, hold)
+            self.turns.leave(self.llm)
         if hold is not None:
             self.runtime.release(hold)
         if request.state == RUNNING:
@@ -213,6 +218,7 @@ class VlmThread:
         for tier, first, steps in runs:
             calls, graphs = use.prefill_sets[tier], [call.graph for call in use.prefill_sets[tier]]
             times = iter(self.draws.service("prefill", request.number, steps, graphs, first))
+            yield from self.turns.switch(use, tier)
             for chunk in range(first, first + steps):
                 place = (request.number, STAGE_PREFILL, chunk, 0 if chunk == last else NO_TOKEN)
                 whole = chunk == last or not split
@@ -227,6 +233,7 @@ class VlmThread:
         for tier, first, steps in tier_runs(use.plan.decode_tiers, tokens, 1, request.output_tokens - 1):
             calls, graphs = use.decode_sets[tier], [call.graph for call in use.decode_sets[tier]]
             times = iter(self.draws.service("decode", request.number, steps, graphs, first))
+            yield from self.turns.switch(use, len(use.prefill_sets) + tier)
             for step in range(first, first + steps):
                 if target_ns is not None:
                     deadline_ns = self.token_ns + target_ns
@@ -245,15 +252,21 @@ class VlmThread:
         """Execute the graphs of one step in order, with the host's gaps; note the token it yields."""
         execute, gap_ns = self.runtime.execute, self.spec.host_gap_graph_ns
         request, stage, step, token = place
+        switch_ns = self.turns.pending_ns if thread == LLM_THREAD else 0
         silent = place if token == NO_TOKEN else (request, stage, step, NO_TOKEN)
         for call in calls[:-1]:
-            yield execute(call, silent, next(times), hold, deadline_ns)
+            yield execute(call, silent, next(times), hold, deadline_ns, switch_ns)
+            if switch_ns:
+                switch_ns = 0
+                self.turns.settle(call.use)
             if gap_ns:
                 yield self._gap(gap_ns, thread)
         across_gap = None
         if token != NO_TOKEN and self.spec.host_gap_step_ns and self.runtime.gap_inside and hold is None:
             across_gap = Hold()
-        yield execute(calls[-1], place, next(times), hold or across_gap, deadline_ns)
+        yield execute(calls[-1], place, next(times), hold or across_gap, deadline_ns, switch_ns)
+        if switch_ns:
+            self.turns.settle(calls[-1].use)
         if token == NO_TOKEN:
             return
         self._note_token(self.requests[request], token)

@@ -102,7 +102,17 @@ class Model:
     load: Literal["read", "mmap"] = param(
         "doc", "how the file reaches memory: a copy a load, or one page-cache copy", default="mmap"
     )
-    options: str = param("doc", "load options that make a different key (adapter, graph switching)", default="")
+    options: str = param("doc", "load options that make a different key (graph switching, memory hints)", default="")
+    graph_switch_ns: int = param(
+        "measured",
+        "graph switching: time to load another set of graphs (prefill, decode, a tier) in place of the one that is "
+        "loaded; 0: all stay loaded",
+        default=0,
+        unit="ns",
+    )
+    lora_switch_ns: int = param(
+        "measured", "time to apply a LoRA adapter; Genie's profile tells it", default=0, unit="ns"
+    )
 
     @property
     def all_graphs(self) -> tuple[Graph, ...]:

@@ -73,6 +73,10 @@ class ModelPlan:
     prefill_tiers: list[int] = field(default_factory=lambda: [0])
     """context lengths, ascending; [0]: one set for all"""
     decode_tiers: list[int] = field(default_factory=lambda: [0])
+    adapter: str = ""
+    """LoRA adapter that it answers with"""
+    switches: bool = False
+    """its copy changes: graphs are switched, or some instance answers on the model with an adapter"""
     on_host: bool = False
     """never meets guard or device: a ViT on CPU or GPU"""
 
@@ -298,6 +302,9 @@ class _Planner:
             plan.llm = self.model_plan(
                 instance.llm, instance.llm_priority, instance.llm_path, account, (registry.llm, registry.llm_copies)
             )
+            plan.llm.adapter = instance.adapter
+            users = (other for other in self.scenario.instances if other.llm == instance.llm)
+            plan.llm.switches = instance.llm.graph_switch_ns > 0 or any(other.adapter for other in users)
             plan.models.append(plan.llm)
         return plan
 

@@ -49,6 +49,12 @@ class Guard:
     overhead_ns: int = param(
         "assumed", "time the guard itself takes, a call", default=0, unit="ns", vary=(10_000, 100_000)
     )
+    covers: Literal["execute", "switches"] = param(
+        "assumed",
+        "what a slot is held for: graphExecute alone, or a graph or LoRA switch before it too",
+        default="execute",
+        vary=("execute", "switches"),
+    )
     gap_inside: bool = param(
         "assumed", "the host gap after a token is spent holding the guard", default=False, vary=(True, False)
     )
@@ -71,6 +77,13 @@ class Registry:
         "how far one copy of the ViT reaches",
         default="per-core",
         vary=("per-core", "per-device", "per-process"),
+    )
+    adapters: Literal["keys", "turns"] = param(
+        "assumed",
+        "instances with different LoRA adapters on one model: a key and so a copy each, or turns at one copy, a "
+        "request at a time",
+        default="keys",
+        vary=("keys", "turns"),
     )
     waits_for_load: bool = param("assumed", "a second caller during a load waits for it", default=True)
 

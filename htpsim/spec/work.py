@@ -42,6 +42,7 @@ class Instance:
     guard_priority: int = param("choice", "rank for the guard's priority policy; larger is served first", default=0)
     vit: Model | None = None
     llm: Model | None = None
+    adapter: str = param("choice", "LoRA adapter that its LLM answers with; none: the model as it is", default="")
     vit_path: VitPath = param(
         "choice", "how the ViT reaches the device; host: not at all, its times are those of CPU or GPU", default="qnn"
     )

@@ -176,6 +176,14 @@ BROKEN: dict[str, list[tuple[str, Trace, int]]] = {
             device=replace(DEVICE, rpc_return_ns=0, rpc_polling_ns=9, rpc_wake_ns=4),
         ), 4),
     ],
+    "adapters": [
+        ("two at once", device_trace(
+            ran(0, 0, 9), ran(9, 9, 14), ran(14, 14, 20),
+            g0={"context": "c", "client": "v0", "request": 0, "adapter": "a"},
+            g1={"context": "c", "client": "v1", "request": 0, "adapter": "b"},
+            g2={"context": "c", "client": "v0", "request": 0, "adapter": "a"},
+        ), 5),
+    ],
     "work": [
         ("work lost", device_trace(ran(0, 0, 9), g0={"solo_ns": 12}), 3),
         ("work done twice", device_trace(ran(0, 0, 9), g0={"solo_ns": 5}), 4),
@@ -279,6 +287,10 @@ KEPT = {
         (0, "arrive", 0), (0, "begin", 0), (1, "arrive", 1), (9, "done", 0), (9, "arrive", 2), (9, "refuse", 2),
         tokens=1,
         calls=[((2, 2, 5), {"request": 0, "token": 0})],
+    ),
+    "adapters": device_trace(
+        ran(0, 0, 9), ran(9, 9, 14), g0={"context": "c", "client": "v0", "request": 0, "adapter": "a"},
+        g1={"context": "c", "client": "v1", "request": 0},
     ),
     "memory": with_memory(
         (0, "m/c", 5, ""), (9, "m/c", -5, ""), uses=[*ATTACHED, (5, "detach", "vlm0", 0)], device=LIMITED

@@ -18,6 +18,8 @@ def spiced(seed: int) -> Scenario:
     return replace(
         scenario,
         device=_parallel(rng, scenario, _device(rng, scenario.device)),
+        guard=replace(scenario.guard, covers=rng.choice(("execute", "switches"))),
+        registry=replace(scenario.registry, adapters=rng.choice(("keys", "turns"))),
         instances=tuple(_instance(rng, scenario, i) for i in scenario.instances),
     )
 
@@ -54,24 +56,29 @@ def _tiered(rng: random.Random, graphs: tuple[Graph, ...], most: int) -> tuple[G
     )
 
 
-def _llm(rng: random.Random, model: Model) -> Model:
+def _llm(rng: random.Random, model: Model, scope: str) -> Model:
     most = model.context_tokens
     return replace(
         model,
         prefill=_tiered(rng, model.prefill, most) if rng.random() < 0.5 else model.prefill,
         decode=_tiered(rng, model.decode, most),
+        lora_switch_ns=rng.choice((0, 11)),
+        graph_switch_ns=rng.choice((0, 0, 5)) if scope == "graph" else 0,
     )
 
 
 def _instance(rng: random.Random, scenario: Scenario, instance: Instance) -> Instance:
     given: dict[str, Any] = {}
+    scope = scenario.guard.scope
     if instance.llm is not None:
         # One model may serve several instances: what it becomes may only depend on itself.
-        given["llm"] = _llm(random.Random(f"{scenario.run.seed} {instance.llm.name}"), instance.llm)
+        given["llm"] = _llm(random.Random(f"{scenario.run.seed} {instance.llm.name}"), instance.llm, scope)
+        if scope == "graph":
+            given["adapter"] = rng.choice(("", "formal", "casual"))
     if instance.vit is not None and rng.random() < 0.3:
         given["vit_path"] = "host"
     both = instance.vit is not None and instance.llm is not None
-    if both and scenario.guard.scope == "graph" and rng.random() < 0.6:
+    if both and scope == "graph" and rng.random() < 0.6:
         arrivals = instance.arrivals
         if arrivals.kind == "closed":
             arrivals = Arrivals(kind="periodic", period_ns=rng.randint(20, 90))
