@@ -51,10 +51,15 @@ def _whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and -LARGEST < value < LARGEST
 
 
+def _text(value: object) -> bool:
+    """Tell whether this is text that any file can hold: half of a surrogate pair is no character."""
+    return isinstance(value, str) and (value.isascii() or not any("\ud800" <= char <= "\udfff" for char in value))
+
+
 _FITS: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = MappingProxyType(
     {
         "int": (_whole, "a whole number below 2^62"),
-        "str": (lambda value: isinstance(value, str), "text in quotes"),
+        "str": (_text, "text in quotes, of whole characters"),
         "bool": (lambda value: isinstance(value, bool), "true or false"),
         "list": (lambda value: isinstance(value, list) and all(map(_whole, value)), "a list of whole numbers"),
         "object": (lambda value: isinstance(value, dict), "an object"),

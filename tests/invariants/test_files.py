@@ -142,6 +142,7 @@ REFUSED = [
     (f'{HEADER}\n{{"ev": "call", "t": true, "id": 0, "thread": "a"}}', 2, "a whole number"),
     (f'{HEADER}\n{{"ev": "call", "t": 1, "id": {2**63}, "thread": "a"}}', 2, "below 2^62"),
     (f'{HEADER}\n{{"ev": "call", "t": 1, "id": 0, "thread": 3}}', 2, "text in quotes"),
+    (f'{HEADER}\n{{"ev": "call", "t": 1, "id": 0, "thread": "\\ud800"}}', 2, "whole characters"),
     (f'{HEADER}\n{{"ev": "call", "t": 1, "id": 0, "thread": "a", "wieght": 3}}', 2, "did you mean 'weight'"),
     (f'{HEADER}\n{{"ev": "call", "t": 1, "id": 0, "thread": "a", "weight": 0}}', 2, "at least 1"),
     (f'{HEADER}\n{{"ev": "call", "t": 1, "id": 0, "thread": "a", "path": "gene"}}', 2, "did you mean 'genie'"),

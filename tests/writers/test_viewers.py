@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from htpsim.errors import HtpsimError
+from htpsim.errors import FormatError, HtpsimError
 from htpsim.experiments.trace import trace_of
-from htpsim.formats.trace import read_trace, write_trace
-from htpsim.formats.trace_text import write_chrome
+from htpsim.formats.source import from_text
+from htpsim.formats.trace import parse_trace, read_trace, write_trace
+from htpsim.formats.trace_text import write_chrome, write_lines
 from htpsim.formats.writers import extra
 from htpsim.formats.writers.counters import share_window_ns
 from htpsim.formats.writers.perfetto import write_perfetto
@@ -84,6 +86,10 @@ def test_slices_add_up_to_the_parts_of_the_records(scenario: Any) -> None:
             assert on_core[number][name] == width * told[name]
 
 
+def place(args: dict[str, Any]) -> tuple[Any, ...]:
+    return args.get("client"), args.get("request"), args.get("stage")
+
+
 @settings(max_examples=8)
 @given(made=traces())
 def test_arrows_lead_from_stage_to_stage(made: Trace) -> None:
@@ -95,6 +101,9 @@ def test_arrows_lead_from_stage_to_stage(made: Trace) -> None:
         assert (before["client"], before["request"]) == (after["client"], after["request"])
         assert (before["stage"], after["stage"]) in {("vit", "prefill"), ("prefill", "decode")}
         assert begin_ns < target_ns
+        same = [(one.begin_ns, one.args) for r in picture.rows if r[0] == DEVICE_ROWS for one in picture.all(r)]
+        assert begin_ns == max(at for at, args in same if place(args) == place(before))
+        assert target_ns == min(at for at, args in same if place(args) == place(after))
         seen.add((before["client"], before["request"], before["stage"]))
     shown = {
         (one.args["client"], one.args["request"], one.args["stage"])
@@ -149,6 +158,15 @@ def test_an_eviction_is_told_on_core_and_thread() -> None:
         (20, 24, "run"),
     ]  # fmt: skip
     assert core[0].args["evictions"] == 1
+
+
+def test_an_arrow_leaves_the_last_stretch_and_reaches_the_first() -> None:
+    calls = {n: on(client="v", request=0, stage=stage) for n, stage in enumerate(("vit", "prefill", "decode"))}
+    histories = evicted(0, (1, 5), (20, 24)), evicted(24, (25, 27), (40, 44)), ran(44, 45, 50)
+
+    arrows = chrome(trace(*histories, device=DEVICE, calls=calls)).arrows
+
+    assert arrows == {("core 0", 19, "core 0", 25), ("core 0", 39, "core 0", 45)}
 
 
 def test_what_is_unfinished_lasts_to_the_end() -> None:
@@ -214,6 +232,46 @@ def test_calls_of_one_thread_that_overlap_do_not_cross() -> None:
     made = trace(guarded(0, 3, 9), guarded(5, 10, 12), calls={1: {"thread": "t0"}})
 
     assert {row[1]: len(held) for row, held in perfetto(made).rows.items()} == {"t0": 1, "t0 (2)": 1}
+
+
+def test_a_header_that_ends_before_the_events_does_no_harm() -> None:
+    late = 10**18
+    made = trace(ran(0, 1, late), [(2, "call")], device=DEVICE, calls={0: on()}, end_ns=0)
+
+    picture = perfetto(made)
+
+    assert [one.end_ns for one in picture.rows[DEVICE_ROWS, "core 0"]] == [late]
+    assert [one.end_ns for one in picture.rows["process 0", "t1"]] == [late]
+    assert max(len(points) for points in picture.curves.values()) < 1000
+
+
+EXACT_NS = 2**53
+"""Beyond it microseconds with three decimals are no exact number in JSON."""
+ODD: st.SearchStrategy[Any] = st.sampled_from([0, 1, -1, 7, 2**61, 10**18, "", "core 0", "\x00", "process 0"])
+DAMAGE = st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**6), ODD), max_size=6)
+
+
+@settings(max_examples=40)
+@given(seed=st.integers(0, 30), damage=DAMAGE)
+def test_whatever_is_read_can_be_drawn(seed: int, damage: list[tuple[int, int, Any]]) -> None:
+    """A recorder may write anything; what the reader accepts, however odd, is drawn with slices that nest."""
+    records = [json.loads(line) for line in write_lines(trace_of(simulate(random_scenario(seed))))]
+    for at, key, value in damage:
+        record = records[at % len(records)]
+        record = record.get("device", record) if key % 2 else record
+        if record:
+            record[sorted(record)[key % len(record)]] = value
+    source = from_text("x.jsonl", "\n".join(map(json.dumps, records)))
+    try:
+        made, _ = parse_trace(source, lenient=True)
+    except FormatError:
+        return
+
+    picture = perfetto(made)
+    document = json.loads("\n".join(write_chrome(made)))
+    told = [*made.events, *made.requests, *made.memory, *made.uses]
+    if max([made.last_ns, *(entry.time_ns for entry in told)]) < EXACT_NS:
+        assert chrome_picture(document).keys() == picture.keys()
 
 
 @pytest.mark.parametrize("name", ["trace.pftrace", "trace.perfetto-trace"])

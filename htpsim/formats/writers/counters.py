@@ -106,14 +106,20 @@ def share_window_ns(length_ns: int) -> int:
         scale *= 10
 
 
+def shown_until_ns(history: History) -> int:
+    """Return when a picture of a trace ends: with its last event, even where its header says that it ended before."""
+    return max(history.last_ns, history.trace.events[-1].time_ns if history.trace.events else 0)
+
+
 def _shares(history: History) -> Iterator[Counter]:
     """Yield for each client its part of the time that cores were held, window by window; a gang counts each core."""
-    width_ns = share_window_ns(history.last_ns)
+    last_ns = shown_until_ns(history)
+    width_ns = share_window_ns(last_ns)
     held: dict[str, dict[int, int]] = {}
     for span in history.sound:
         windows = held.setdefault(span.call.client or span.call.thread, {})
         for begin_ns, end_ns in span.holds:
-            until_ns = history.last_ns if end_ns == NOWHERE else end_ns
+            until_ns = last_ns if end_ns == NOWHERE else end_ns
             for window in range(begin_ns // width_ns, -(-until_ns // width_ns)):
                 within_ns = min(until_ns, (window + 1) * width_ns) - max(begin_ns, window * width_ns)
                 windows[window] = windows.get(window, 0) + within_ns * max(1, len(span.call.cores))
@@ -123,7 +129,7 @@ def _shares(history: History) -> Iterator[Counter]:
             whole[window] = whole.get(window, 0) + time_ns
     for client, windows in sorted(held.items(), key=lambda entry: natural(entry[0])):
         points: list[Point] = []
-        for window in range(history.last_ns // width_ns + 1) if whole else ():
+        for window in range(last_ns // width_ns + 1) if whole else ():
             share = round(100 * windows.get(window, 0) / whole[window], 2) if whole.get(window) else 0
             if not points or points[-1][1] != share:
                 points.append((window * width_ns, share))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from htpsim.formats.writers.counters import Counter, counters, natural
+from htpsim.formats.writers.counters import Counter, counters, natural, shown_until_ns
 from htpsim.formats.writers.tracks import Args, Slice, Track, Unit, core_parts, rows, thread_parts
 from htpsim.invariants.spans import History, Span
 from htpsim.invariants.trace import NOWHERE, Trace
@@ -18,6 +18,9 @@ DEVICE: Final = 0
 
 REQUEST, EXECUTE = range(2)
 """Ranks on a thread: a request holds its graphExecutes."""
+
+IDLE_CORES_MAX: Final = 64
+"""How many cores have a row although nothing ran on them."""
 
 ARROWS: Final = (("vit", "prefill"), ("prefill", "decode"))
 """Stages between which an arrow is drawn: from the last graphExecute of the one to the first of the other."""
@@ -53,7 +56,7 @@ class Timeline:
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self.history = History(trace)
-        self.last_ns = self.history.last_ns
+        self.last_ns = shown_until_ns(self.history)
         self.sees_device = self.history.has_device_events
         processes = sorted({call.process for call in trace.calls.values()})
         self.processes = {process: number for number, process in enumerate(processes, start=DEVICE + 1)}
@@ -65,7 +68,8 @@ class Timeline:
 
     def _core_tracks(self) -> list[Track]:
         """Return the rows of every core; what runs there at the same time stands in rows beside each other."""
-        units: dict[int, list[Unit]] = {core: [] for core in range(self.trace.device.cores if self.trace.device else 0)}
+        stated = self.trace.device.cores if self.trace.device else 0
+        units: dict[int, list[Unit]] = {core: [] for core in range(min(stated, IDLE_CORES_MAX))}
         for span in self.history.sound:
             call = span.call
             name = " ".join(word for word in (call.client or call.thread, call.graph) if word)
