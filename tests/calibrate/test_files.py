@@ -33,9 +33,9 @@ def test_a_verbose_log_gives_each_part_its_own_times(tmp_path: Path) -> None:
     log = VerboseLog()
     found = calibrate(log.write(tmp_path))
 
-    for part in (1, 2):
-        own = [t for length in (128, 256) for t in steps(log, f"token_ar1_cl{length}_{part}_of_2")]
-        leaf = value(found, f"models.llm.decode.decode{part - 1}.service")
+    for graph in (f"token_ar1_cl{length}_{part}_of_2" for length in (128, 256) for part in (1, 2)):
+        own = steps(log, graph)
+        leaf = value(found, f"models.llm.decode.{graph}.service")
         assert leaf.model is not None
         assert leaf.model.mean_ns == round(sum(own) / len(own))
         assert (leaf.n, leaf.mark) == (len(own), "measured")
@@ -55,12 +55,12 @@ def test_every_value_names_file_lines_and_count(tmp_path: Path) -> None:
     text = found.to_toml()
 
     assert str(tmp_path) not in text
-    leaf = value(found, "models.llm.decode.decode1.service")
-    first, last = map(int, re.findall(r"my run\.log:(\d+)-(\d+) execute of token_ar1_cl128_2_of_2", leaf.source)[0])
+    leaf = value(found, "models.llm.decode.token_ar1_cl256_2_of_2.service")
+    first, last = map(int, re.findall(r"my run\.log:(\d+)-(\d+) execute of token_ar1_cl256_2_of_2", leaf.source)[0])
     lines = (folder / "my run.log").read_text().splitlines()
-    assert "Graph token_ar1_cl128_2_of_2 execution finished" in lines[first - 1]
+    assert "Graph token_ar1_cl256_2_of_2 execution finished" in lines[first - 1]
     assert "Graph token_ar1_cl256_2_of_2 execution finished" in lines[last - 1]
-    assert "n = 120" in leaf.source
+    assert "n = 60" in leaf.source
 
 
 def test_the_same_files_give_the_same_bytes_wherever_they_lie(tmp_path: Path) -> None:
@@ -132,6 +132,14 @@ def test_a_cold_first_execution_is_told_and_left_out(tmp_path: Path) -> None:
     assert value(found, "models.vit.graphs.vit.service").value == "1ms"
 
 
+def test_a_cold_start_becomes_the_first_call_of_the_device(tmp_path: Path) -> None:
+    found = calibrate([], vit=csv_profile(tmp_path / "p.csv", [2000, 1000, 1000, 1000, 1000, 1000]))
+
+    assert value(found, "device.first_call").value == "1ms"
+    slow_later = calibrate([], vit=csv_profile(tmp_path / "q.csv", [2000, 1000, 1000, 1000, 1000, 2100]))
+    assert "device.first_call" not in dict(slow_later.values)
+
+
 def test_too_few_runs_are_told(tmp_path: Path) -> None:
     found = calibrate([], vit=csv_profile(tmp_path / "p.csv", [1000, 1010, 1020]))
 
@@ -144,7 +152,7 @@ def test_a_part_that_nobody_timed_is_assumed_and_told(tmp_path: Path) -> None:
     token = csv_profile(tmp_path / "b.csv", [3000] * 6, "token_ar1_cl512_2_of_4")
     found = calibrate([prompt, token])
 
-    assert value(found, "models.llm.decode.decode1.service").mark == "measured"
+    assert value(found, "models.llm.decode.token_ar1_cl512_2_of_4.service").mark == "measured"
     assert value(found, "models.llm.decode.decode3.service").mark == "assumed"
     assert said(found, "no time of part 1, 3, 4 of 4")
 
@@ -198,6 +206,34 @@ def test_an_llm_of_a_table_has_its_chunk_from_its_range() -> None:
     assert value(found, "models.llm.ar").value == 128
     assert value(found, "models.llm.context_tokens").value == 4096
     assert said(found, "gaps in it")
+
+
+def test_every_context_length_of_a_table_has_graphs_of_its_own(tmp_path: Path) -> None:
+    """Two published lengths: steps of 50 and 62.5 ms, over two binaries."""
+    (tmp_path / "genie_config.json").write_text(
+        '{"dialog": {"engine": {"model": {"binary": {"ctx-bins": ["a.bin", "b.bin"]}}}}}', encoding="utf-8"
+    )
+    found = calibrate([FIXTURES / "perf_genie.yaml", tmp_path / "genie_config.json"], precision="w4a16")
+    decode = {
+        (row["tier_tokens"], row["context"]): row["service"].value for row in found.tree["models"]["llm"]["decode"]
+    }
+
+    assert decode == {
+        (1024, "part0"): "25ms", (1024, "part1"): "25ms", (4096, "part0"): "31.25ms", (4096, "part1"): "31.25ms",
+    }  # fmt: skip
+    found.write(tmp_path / "model.toml")
+
+
+def test_the_longest_length_that_was_timed_stands_for_the_longer_ones(tmp_path: Path) -> None:
+    prompt = csv_profile(tmp_path / "a.csv", [5000] * 6, "prompt_ar128_cl512_1_of_1")
+    short = csv_profile(tmp_path / "b.csv", [3000] * 6, "token_ar1_cl512_1_of_1")
+    longer = csv_profile(tmp_path / "c.csv", [4000] * 6, "token_ar1_cl1024_1_of_1")
+    (tmp_path / "genie_config.json").write_text('{"dialog": {"context": {"size": 4096}}}', encoding="utf-8")
+    found = calibrate([prompt, short, longer, tmp_path / "genie_config.json"])
+
+    assert [row["tier_tokens"] for row in found.tree["models"]["llm"]["decode"]] == [512, 4096]
+    assert said(found, "decode: no graph for a context longer than 1024 was timed")
+    found.write(tmp_path / "model.toml")
 
 
 # --- configurations and sizes -----------------------------------------------------------------------------------------
@@ -332,6 +368,7 @@ def test_a_written_file_can_be_a_preset_of_another(tmp_path: Path) -> None:
 
     assert loaded.base.device.arch == "v81"
     assert llm is not None
-    assert [graph.name for graph in llm.decode] == ["decode0", "decode1"]
+    assert [graph.tier_tokens for graph in llm.decode] == [128, 128, 256, 256]
+    assert [graph.context for graph in llm.decode] == ["part0", "part1"] * 2
     assert any("verbose.log" in source.source for source in loaded.sources)
     assert llm.decode[0].service.expected == pytest.approx(75 * TENTH, rel=0.1)

@@ -10,9 +10,10 @@ from typing import Any, Final, cast
 
 from htpsim.errors import FormatError, HtpsimError, unknown_name
 from htpsim.experiments.calibrate import configs, console, profiles, published
-from htpsim.experiments.calibrate.build import Asked, Leaf, build
+from htpsim.experiments.calibrate.build import build
 from htpsim.experiments.calibrate.document import leaves, toml_text
 from htpsim.experiments.calibrate.evidence import Evidence, Role
+from htpsim.experiments.calibrate.leaf import Asked, Leaf
 from htpsim.experiments.calibrate.service import METHODS, STATISTICS, Method
 from htpsim.formats import FORMATS, Report, read
 from htpsim.formats.writers.whole import whole_file
@@ -115,7 +116,7 @@ def calibrate(  # noqa: PLR0913 - all but the first have a name and a default
         Prompt tokens that one image becomes.
     as_recorded
         Make the scenario of the one run that a verbose log records, to hold it to the log: one instance of the LLM,
-        the log's prompt, once; with a variant for each context length that its steps were timed at.
+        the log's prompt, once.
     method
         How a service time is modelled: "auto", "constant", "sample" or "fit"; see ``service``.
     statistic
@@ -157,8 +158,8 @@ def calibrate(  # noqa: PLR0913 - all but the first have a name and a default
         instances=instances, method=cast(Method, method), statistic=statistic, image_tokens=image_tokens,
         as_recorded=as_recorded,
     )  # fmt: skip
-    built = build(evidence, asked)
-    return Calibration(tuple(evidence.files), built.tree, tuple(evidence.warnings))
+    tree = build(evidence, asked)
+    return Calibration(tuple(evidence.files), tree, tuple(evidence.warnings))
 
 
 def _listed(given: Path_ | Sequence[Path_]) -> list[Path_]:

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from htpsim.experiments.calibrate.build import Leaf
+from htpsim.experiments.calibrate.leaf import Leaf
 
 WIDTH: Final = 118
 _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")

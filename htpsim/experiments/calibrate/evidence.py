@@ -168,16 +168,3 @@ def counted(values: tuple[int, ...]) -> Counts:
     for value in values:
         found[value] = found.get(value, 0) + 1
     return tuple(sorted(found.items()))
-
-
-def pooled(many: list[Counts]) -> Counts:
-    """Return the counts of several series together.
-
-    >>> pooled([((1, 2), (3, 1)), ((3, 4),)])
-    ((1, 2), (3, 5))
-    """
-    found: dict[int, int] = {}
-    for counts in many:
-        for value, count in counts:
-            found[value] = found.get(value, 0) + count
-    return tuple(sorted(found.items()))

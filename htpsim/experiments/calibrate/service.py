@@ -46,6 +46,8 @@ NARROW: Final = 0.01
 COLD: Final = 1.5
 BOUNDS: Final = {"lognormal": 0.886, "erlang": 0.886, "exponential": 1.06, "uniform": 1.358}
 CV_DIGITS: Final = 6
+CV_MAX: Final = 10.0
+"""Of a scenario's lognormal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +109,8 @@ def service_model(
     statistic
         What a constant is: the "average", or the "median".
     first_ns
-        The first execution [ns]: it is left out where it took over one and a half times the median of the others,
-        because it pays for what happens once.
+        The first execution [ns]: where none took longer, and it took over one and a half times the median of the
+        others, it pays for what happens once and is left out.
 
     Examples
     --------
@@ -120,7 +122,7 @@ def service_model(
     cold_ns = None
     if n is not None and first_ns is not None and n > 2:
         warm = _without(counts, first_ns)
-        if first_ns > COLD * median_ns(dict(warm)):
+        if first_ns >= warm[-1][0] and first_ns > COLD * median_ns(dict(warm)):
             counts, n, cold_ns = warm, n - 1, first_ns
     table = dict(counts)
     average, median = mean_ns(table), median_ns(table)
@@ -212,7 +214,7 @@ def best_fit(counts: Counts, average: int) -> Fit | None:
     low, high = int(values[0]), int(values[-1])
     # The mean is that of the data, so that a fit keeps the throughput; maximum likelihood decides the shape.
     scale = average / float(np.exp(sigma**2 / 2))
-    cv = round(float(np.sqrt(np.expm1(sigma**2))), CV_DIGITS)
+    cv = min(CV_MAX, round(float(np.sqrt(np.expm1(sigma**2))), CV_DIGITS))
     candidates: list[tuple[Distribution, npt.NDArray[np.float64]]] = [
         (Distribution(kind="lognormal", mean=average, cv=cv), stats.lognorm.cdf(values, sigma, scale=scale)),
         (Distribution(kind="erlang", mean=average, stages=stages),

@@ -28,7 +28,7 @@ from typing import Final
 
 import numpy as np
 
-from htpsim.experiments.score.calls import NOT, Call, Calls
+from htpsim.experiments.score.calls import NOT, Call, Calls, Request
 from htpsim.formats.genie_console import variant_of
 from htpsim.results.metric import Metric, stats
 from htpsim.units import NS_PER_S
@@ -72,7 +72,8 @@ def figures_of_calls(run: Calls, tiers: Sequence[int] = ()) -> Figures:
     run
         The rows.
     tiers
-        Context lengths that decode graphs were built for; a step is of the least that holds its tokens.
+        Context lengths that decode graphs were built for, where their names do not tell: a step is of the least that
+        holds its tokens.
     """
     calls = [call for call in run.calls if call.returned_ns > run.start_ns]
     if not calls:
@@ -139,8 +140,8 @@ def _steps(run: Calls, calls: Sequence[Call], tiers: Sequence[int]) -> Figures:
                 continue
             if call.token > 0 and token_ns != NOT:
                 gaps.append(call.returned_ns - token_ns)
-                if request is not None and tiers:
-                    tier = tier_of(request.prompt_tokens + call.token, tiers)
+                tier = _tier(call, request, tiers)
+                if tier is not None:
                     lengths, busy = by_tier.setdefault(tier, ([], []))
                     lengths.append(call.returned_ns - token_ns)
                     busy.append(busy_ns)
@@ -151,6 +152,14 @@ def _steps(run: Calls, calls: Sequence[Call], tiers: Sequence[int]) -> Figures:
     for tier, (lengths, busy) in sorted(by_tier.items()):
         found |= tier_figures(tier, lengths, sum(busy), len(busy))
     return found | spread("gap_graph", within, ("mean",)) | spread("gap_step", between, ("mean",))
+
+
+def _tier(call: Call, request: Request | None, tiers: Sequence[int]) -> int | None:
+    """Return the context length of a decode step: its graph's name tells it, or else how many tokens there are."""
+    named = variant_of(call.graph.rpartition("/")[2])
+    if named is not None:
+        return named[0].context_length
+    return tier_of(request.prompt_tokens + call.token, tiers) if request is not None and tiers else None
 
 
 def tier_of(tokens: int, tiers: Sequence[int]) -> int:
