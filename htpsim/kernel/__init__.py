@@ -1,0 +1,5 @@
+"""The compiled engine: a second event loop around the same rules, over tables of records."""
+
+from htpsim.kernel.engine import NeedsReference, simulate
+
+__all__ = ["NeedsReference", "simulate"]

@@ -1,0 +1,28 @@
+"""Addressed draws, equal one by one to those of ``htpsim.rng``, in signed integers that wrap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from htpsim.sched.lottery import mixed
+
+LOW_32 = (1 << 32) - 1
+
+
+def drawn_entry(key: int, index: int, count: int) -> int:
+    """Return which of `count` entries of a table draw number `index` of a stream picks.
+
+    >>> from htpsim.rng import draw, pick, stream_key
+    >>> key = stream_key(1, 0, "vlm0", "vit")
+    >>> drawn_entry(key, 5, 100) == pick(draw(key, 5), 100)
+    True
+    """
+    if count == 1:
+        return 0
+    return (mixed(key ^ index) >> 32 & LOW_32) * count >> 32
+
+
+def drawn(w: Any, key: int, index: int, first: int, count: int) -> int:
+    """Return draw number `index` of a distribution whose table begins at `first` of the values."""
+    value: int = w.values[first + drawn_entry(key, index, count)]
+    return value

@@ -1,0 +1,146 @@
+"""The compiled engine: one run of a scenario over tables of records, with the same log as the reference engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from htpsim.device.records import DONE as JOB_DONE
+from htpsim.device.records import NEVER
+from htpsim.kernel.events import NO_TIME
+from htpsim.kernel.fields import ENDED, FAULT, ROOM, THREADS
+from htpsim.kernel.layout import Layout
+from htpsim.kernel.store import Store, matrix
+from htpsim.results.columns import Execute, Request
+from htpsim.results.loaded import Loaded
+from htpsim.results.log import Row, RunLog
+from htpsim.sched import policy_class
+from htpsim.spec.plan import Plan
+
+
+class NeedsReference(Exception):
+    """Something went wrong in a run; the reference engine has the words for it."""
+
+
+def simulate(plan: Plan, loaded: Loaded, replication: int = 0, *, compiled: bool | None = None) -> RunLog:
+    """Run one replication of a scenario.
+
+    Parameters
+    ----------
+    plan : Plan
+        The scenario, numbered.
+    loaded : Loaded
+        Its loading.
+    replication : int
+        Which of the independent repetitions.
+    compiled : bool, optional
+        Whether to compile; by default where Numba is there and may.
+
+    Raises
+    ------
+    NeedsReference
+        When the run cannot be told as a log: it stands still, or a policy is at fault.
+    """
+    layout = Layout(plan, loaded, replication, policy_class(plan.scenario.guard.policy))
+    store = _store(layout, compiled)
+    run(store)
+    find_fault(store, plan.scenario.run.duration_ns)
+    return log_of(store, plan, loaded, replication)
+
+
+def _store(layout: Layout, compiled: bool | None) -> Store:
+    """Return the tables of a run with what works on them."""
+    from htpsim.kernel.compiled import CompiledStore, can_compile
+
+    return CompiledStore(layout) if (can_compile() if compiled is None else compiled) else Store(layout)
+
+
+def run(store: Store) -> None:
+    """Go through the whole run, making room when the loop asks for it."""
+    store.call("open_run")
+    while True:
+        stop = store.call("advance")
+        if stop == ROOM:
+            store.make_room()
+        elif stop == THREADS:
+            store.add_threads()
+        elif stop == FAULT:
+            raise NeedsReference
+        else:
+            assert stop == ENDED
+            return
+
+
+def find_fault(store: Store, measured_ns: int) -> None:
+    """Raise NeedsReference where the reference engine would find a deadlock, or may: it decides.
+
+    Nothing is left to happen although a graphExecute is under way; or a guard grants nobody, although every slot of it
+    is free, somebody has waited for half the measured time, and its policy waits for nothing or has never granted.
+    """
+    state = store.state
+    in_flight = store.in_flight()
+    if in_flight and state.due_ns == NO_TIME and not (state.queued or state.returning or state.wanted):
+        raise NeedsReference
+    lanes, shells = store.records("lanes"), store.records("shells")
+    for number, accounts in enumerate(store.accounts()):
+        lane = lanes[number]
+        if lane.waiting and not lane.holders and (shells[number].timer_ns == NEVER or not shells[number].grants):
+            oldest_ns = min(int(a.called_ns) for a in accounts if a.waiting)
+            if state.end_ns - oldest_ns > measured_ns // 2:
+                raise NeedsReference
+
+
+def log_of(store: Store, plan: Plan, loaded: Loaded, replication: int) -> RunLog:
+    """Collect what the run leaves behind."""
+    state, scenario = store.state, plan.scenario
+    rows, open_rows = store.rows()
+    executes = matrix(rows)[:, : len(Execute._fields)]
+    cut_short(executes[len(executes) - open_rows :], store)
+    requests = store.table("requests", int(state.requests))
+    requests = requests[requests["arrived_ns"] <= state.end_ns]
+    requests = requests[np.lexsort((requests["request"], requests["client"]))]
+    slices = store.table("slices", int(state.slices))
+    slices = slices[np.lexsort((slices["end_ns"], slices["start_ns"], slices["execute"]))]
+    return RunLog(
+        scenario=scenario,
+        replication=replication,
+        engine="kernel",
+        ready_ns=loaded.ready_ns,
+        start_ns=loaded.ready_ns + scenario.run.warmup_ns,
+        end_ns=int(state.end_ns),
+        clients=[c.name for c in plan.clients],
+        graphs=plan.graphs,
+        accounts=[a.name for a in plan.accounts],
+        executes=tuples(executes),
+        requests=tuples(matrix(requests)[:, : len(Request._fields)]),
+        slices=tuples(matrix(slices)),
+        memory=loaded.memory,
+        loads=loaded.loads,
+        copies=loaded.copies,
+        failed=loaded.failed,
+        notes=list(plan.notes),
+    )
+
+
+def tuples(rows: Any) -> list[Row]:
+    """Return rows as tuples of Python's integers."""
+    return list(map(tuple, rows.tolist()))
+
+
+def cut_short(rows: Any, store: Store) -> None:
+    """Keep, of graphExecutes that the end of the run cut short, only the parts that have ended."""
+    columns = {name: n for n, name in enumerate(Execute._fields)}
+    parts = ("guard_overhead_ns", "rpc_ns", "device_wait_ns", "acquire_ns", "run_ns", "evict_ns", "restore_ns")
+    jobs = store.records("jobs")
+    for row, j in zip(rows, store.in_flight(), strict=True):
+        row[columns["returned_ns"]] = row[columns["released_ns"]] = NEVER
+        row[columns["rpc_return_ns"]] = 0
+        if jobs[j].granted_ns == NEVER:
+            row[columns["guard_wait_ns"]] = 0
+        if jobs[j].submitted_ns == NEVER:
+            row[columns["started_ns"]] = NEVER
+            for part in (*parts, "evictions"):
+                row[columns[part]] = 0
+        if jobs[j].submitted_ns == NEVER or jobs[j].state != JOB_DONE:
+            row[columns["finished_ns"]] = NEVER

@@ -1,0 +1,215 @@
+"""The records of the compiled engine beside those of the rules: all int64, one table of names each.
+
+A *world* is all of them: ``w.jobs[j].work`` reads the same on lists of slotted objects, where the engine runs
+interpreted, and on NumPy record arrays, where it runs compiled.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from htpsim.device.records import CONTEXT_FIELDS, CORE_FIELDS, DEVICE_FIELDS, JOB_FIELDS
+from htpsim.results.columns import Execute, Request
+from htpsim.sched.policy import CALL_FIELDS
+
+STATE_FIELDS: Final = (
+    "now_ns",
+    "end_ns",
+    "due_ns",  # when the device must be looked at next
+    "due",  # whose timer that is
+    "wanted",  # a bit each guard that may grant and each core to dispatch, in the order of their turns
+    "guards",  # number of guards: the bit of the first core
+    "queued",  # entries of the heap
+    "pushed",  # events ever put into the heap: the last tie-break
+    "returning",  # graphExecutes that return in this instant
+    "first_start",  # threads that begin before anything else happens: the first
+    "last_start",
+    "executes",  # graphExecutes called so far
+    "rows",
+    "requests",
+    "slices",
+    "heap_room",
+    "row_room",
+    "request_room",
+    "slice_room",
+    "keeps",  # 1: every row, request and slice is kept
+    "stop",  # why the loop left, see STOPS
+    "starved_user",  # whose jobs wait for a thread, where the loop left for want of one
+    "loading",  # clients whose loading has not ended
+    "ready_ns",
+    "per_core",
+    "whole_request",
+    "gap_inside",
+    "overhead_ns",
+    "rpc_call_ns",
+    "late_returns",  # 1: an answer takes its time to the host
+    "alternates",  # 1: what shares DRAM with the cores comes and goes
+    "next_bandwidth",  # the device's, when that changes next
+    "next_ns",  # how long until then
+    "after_next_ns",  # and until it changes back
+)
+
+(GOING, ENDED, ROOM, THREADS, FAULT) = range(5)
+"""Why the loop left: the horizon is reached; more room or more threads are needed; something the reference engine must
+tell, because it has the words."""
+
+EVENT_FIELDS: Final = ("at_ns", "place", "number", "kind", "what")
+
+(ARRIVES, RESUMES, SENT, RETURNED, RINGS, LOADS, READY, WEIGHS, ALTERNATES) = range(9)
+"""Kinds of events: a request arrives; a thread goes on; a graphExecute reaches the device; it returns; a policy's
+timer; a step of loading; a client has loaded; all have, so that weights are summed; what shares DRAM
+with the cores comes or goes."""
+
+JOB_OWN_FIELDS: Final = (
+    "thread",
+    "user",
+    "graph",
+    "path",
+    "weight",
+    "account",
+    "lane",  # where it calls the guard; NOBODY past it
+    "slot",  # its account's position in the lane
+    "draw",
+    "first_value",  # its table of times alone among the values
+    "value_count",
+    "first_demand",
+    "request",  # number of the request
+    "stage",
+    "step",
+    "token",
+    "charged_weight",
+    "charged_account",
+    "solo_ns",
+    "called_ns",
+    "granted_ns",
+    "submitted_ns",
+    "overhead_ns",
+    "held",  # 1: the thread releases the guard itself, later than the return
+    "in_flight",
+)
+"""A job record belongs to one graph of one thread and serves all its graphExecutes, one at a time."""
+
+JOBS: Final = (*JOB_FIELDS, *CALL_FIELDS, *JOB_OWN_FIELDS)
+
+THREAD_FIELDS: Final = (
+    "number",
+    "user",
+    "next_start",
+    "next_free",
+    "phase",
+    "request",  # position of the request it serves
+    "stage",
+    "first",  # first job of the present step
+    "last",  # how many follow it
+    "k",  # which of them is under way
+    "step",
+    "token",
+    "vit",  # first job of the ViT
+    "vits",
+    "prefill",
+    "prefills",
+    "decode",
+    "decodes",
+    "chunks",
+    "idle",
+    "kv_tokens",
+    "turn",
+    "token_ns",
+    "deadline_ns",
+    "executes",  # number of its latest graphExecute
+    "offset_ns",  # what a closed loop waits before its first request
+    "holds",  # 1: what it calls now keeps the guard
+    "hold_call",  # the job that took the slot that is held; NOBODY
+    "hold_cost_ns",
+    "hold_row",  # the last row that waits for its release
+)
+
+(THINKING, IDLE, CALLING, STEPPED, HOSTING) = range(5)
+"""What a thread does when it resumes: begins a request; takes one from the queue; calls; ends a step after its gap;
+has run a graph on the host."""
+
+USER_FIELDS: Final = (
+    "instance",  # 1: a VLM, 0: another client
+    "thread",  # its first thread
+    "threads",
+    "free",  # first thread that has nothing to do; NOBODY
+    "limit",  # threads it may have at once; 0: no limit
+    "drops",
+    "loaded",
+    "failed",
+    "requests",
+    "in_flight",
+    "queue",  # first request that waits for a thread
+    "queue_end",
+    "queue_count",
+    "queue_limit",  # NOBODY: none
+    "drop_newest",
+    "arrivals",
+    "period_ns",
+    "offset_ns",
+    "clock_ns",
+    "first_time",
+    "times",
+    "turns",
+    "has_vit",
+    "has_llm",
+    "tokens_per_image",
+    "ar",
+    "context_tokens",
+    "lm_head_split",
+    "gap_graph_ns",
+    "gap_step_ns",
+    "ttft_ns",  # by when it wants its first token; NEVER: it does not say
+    "itl_ns",
+    "pace_at_ns",
+    "pace",
+    "pace_limit",
+    "vit_on_host",
+    "prefill_tier",  # its context lengths among the values, and how many
+    "prefill_tiers",
+    "decode_tier",
+    "decode_tiers",
+    "vit_key",
+    "vit_width",
+    "prefill_key",
+    "prefill_width",
+    "decode_key",
+    "decode_width",
+    *(f"{purpose}_{part}" for purpose in ("think", "between", "images", "text", "output")
+      for part in ("key", "first", "count")),
+)  # fmt: skip
+
+(CLOSED, PERIODIC, POISSON, REPLAY) = range(4)
+
+REQUEST_FIELDS: Final = (*Request._fields, "next", "kv_tokens")
+ROW_FIELDS: Final = (*Execute._fields, "held_before")
+SLICE_FIELDS: Final = ("execute", "kind", "start_ns", "end_ns")
+SHELL_FIELDS: Final = ("guard", "number", "timer_ns", "grants", "weigh_to")
+"""What a guard's shell knows of a lane."""
+GUARD_FIELDS: Final = ("process", "lane", "lanes")
+LOAD_FIELDS: Final = ("at_ns", "place", "first", "count", "user", "failed")
+"""A step of loading: which steps it brings about, and whose loading ends with it."""
+
+TABLES: Final[dict[str, tuple[str, ...]]] = {
+    "dev": DEVICE_FIELDS,
+    "st": STATE_FIELDS,
+    "cores": CORE_FIELDS,
+    "contexts": CONTEXT_FIELDS,
+    "jobs": JOBS,
+    "heap": EVENT_FIELDS,
+    "shells": SHELL_FIELDS,
+    "guards": GUARD_FIELDS,
+    "threads": THREAD_FIELDS,
+    "users": USER_FIELDS,
+    "requests": REQUEST_FIELDS,
+    "rows": ROW_FIELDS,
+    "slices": SLICE_FIELDS,
+    "loads": LOAD_FIELDS,
+}
+"""Tables of records by their names in the world; those of the lanes depend on the policy."""
+
+SINGLE: Final = ("dev", "st")
+"""Tables of one record: the world has that record."""
+
+INTEGERS: Final = ("clients", "holders", "evicted", "returns", "children", "values")
+"""Plain lists of integers."""

@@ -1,0 +1,123 @@
+"""What the compiled engine takes. Whatever it does not know is refused by name, never ignored.
+
+The tables name every parameter of the specification that the engine honours, and where one is a word, the words. A new
+parameter is not in them, so a scenario that sets it runs in the reference engine until somebody has looked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any, Final
+
+from htpsim.sched import POLICIES
+from htpsim.spec import Scenario
+
+TURNS_MAX: Final = 62
+"""Guards and cores that may ask for their turn in one instant: bits of an int64."""
+
+HONOURED: Final[dict[str, frozenset[str]]] = {
+    name: frozenset(words.split())
+    for name, words in {
+        "Scenario": "name title device guard registry runtime run instances clients",
+        "Device": "name arch cores topology vtcm_bytes hvx hmx dram_bandwidth core_dram_bandwidth background_bandwidth "
+        "background_on_ns background_off_ns load_bandwidth yield_rule yield_latency_ns yield_interval_ns evict_ns "
+        "restore_ns priority_clamp acquire_ns power_up_ns power_up_warm_ns idle_timeout_ns first_call_ns "
+        "throttle_after_ns throttle_speed throttle_rest_ns rpc_call_ns rpc_return_ns rpc_polling_ns rpc_wake_ns "
+        "gang_efficiency dram_budget_bytes host_budget_bytes pd_bytes pd_rule pd_count mapping_limit_bytes "
+        "contexts_per_process model_reserve_bytes",
+        "Guard": "policy params slots slots_per scope registration unregistered default_weight overhead_ns gap_inside",
+        "Registry": "llm vit llm_copies vit_copies waits_for_load",
+        "Runtime": "embedding_raw_apis on_throw",
+        "Run": "duration_ns warmup_ns seed replications",
+        "Instance": "name process weight guard_priority vit llm vit_path vit_thread llm_path vit_priority llm_priority "
+        "arrivals images text_tokens output_tokens dialog_turns queue_limit drop host_gap_graph_ns host_gap_step_ns "
+        "stale_handle_of ttft_deadline_ns itl_deadline_ns",
+        "OtherClient": "name model process path weight guard_priority priority arrivals outstanding when_full "
+        "host_gap_ns deadline_ns",
+        "Arrivals": "kind think period_ns jitter_ns offset_ns times_ns",
+        "Model": "name role contexts graphs prefill decode ar context_tokens kv_bytes tokens_per_image lm_head_split "
+        "split built_for_cores placement load options",
+        "Graph": "name context service dram_bytes qnn vtcm_bytes hvx hmx tier_tokens",
+        "Context": "name weights_bytes run_list_bytes io_bytes spill_fill_bytes vtcm_backup_bytes file_bytes",
+        "Distribution": "kind mean cv sample low high stages",
+    }.items()
+}
+
+WORDS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
+    ("Device", "topology"): ("one-device", "device-per-core", "gang"),
+    ("Device", "yield_rule"): ("latency", "grid"),
+    ("Device", "pd_rule"): ("by-model", "any"),
+    ("Guard", "slots_per"): ("process", "core"),
+    ("Guard", "scope"): ("graph", "request"),
+    ("Guard", "registration"): ("thread", "query"),
+    ("Guard", "unregistered"): ("default-weight", "bypass"),
+    ("Registry", "llm_copies"): ("per-core", "per-device", "per-process"),
+    ("Registry", "vit_copies"): ("per-core", "per-device", "per-process"),
+    ("Runtime", "on_throw"): ("fail", "fallback"),
+    ("Instance", "vit_path"): ("genie", "qnn", "host"),
+    ("Instance", "vit_thread"): ("same",),
+    ("Instance", "llm_path"): ("genie", "qnn"),
+    ("Instance", "drop"): ("oldest", "newest"),
+    ("OtherClient", "path"): ("genie", "qnn"),
+    ("OtherClient", "when_full"): ("block", "drop"),
+    ("Arrivals", "kind"): ("closed", "periodic", "poisson", "replay"),
+    ("Model", "role"): ("vit", "llm", "other"),
+    ("Model", "load"): ("read", "mmap"),
+    ("Distribution", "kind"): ("constant", "sample", "exponential", "lognormal", "uniform", "erlang"),
+}
+
+
+def unsupported(scenario: Scenario) -> str:
+    """Return the first thing in a scenario that the compiled engine does not know, or "".
+
+    Examples
+    --------
+    >>> unsupported(Scenario())
+    ''
+    """
+    found = next(_unknown(scenario, ""), "")
+    if found:
+        return found
+    turns = scenario.device.cores + len({i.process for i in scenario.instances} | {c.process for c in scenario.clients})
+    if turns > TURNS_MAX:
+        return f"{turns} guards and cores, of at most {TURNS_MAX}"
+    return next(_empty(scenario), "")
+
+
+def is_built_in(scenario: Scenario) -> bool:
+    """Tell whether the guard's policy is one of htpsim's own."""
+    return scenario.guard.policy in POLICIES
+
+
+def _unknown(spec: Any, prefix: str) -> Iterator[str]:
+    """Yield the dotted name of every parameter that is set and not honoured."""
+    kind = type(spec).__name__
+    known = HONOURED.get(kind, frozenset())
+    for f in fields(spec):
+        name = f"{prefix}.{f.name}" if prefix else f.name
+        value = getattr(spec, f.name)
+        if f.name not in known:
+            default = f.default_factory() if f.default_factory is not MISSING else f.default
+            if value != default:
+                yield name
+        elif (kind, f.name) in WORDS and value not in WORDS[kind, f.name]:
+            yield f'{name} = "{value}"'
+        elif is_dataclass(value):
+            yield from _unknown(value, name)
+        elif isinstance(value, tuple) and value and is_dataclass(value[0]):
+            for item in value:
+                yield from _unknown(item, f"{name}.{getattr(item, 'name', '?')}")
+
+
+def _empty(scenario: Scenario) -> Iterator[str]:
+    """Yield where a step has no graph at all, which nothing but the reference engine's words can tell."""
+    for instance in scenario.instances:
+        if instance.vit is not None and not instance.vit.graphs:
+            yield f"{instance.name}: a ViT without graphs"
+        llm = instance.llm
+        if llm is not None and not (len(llm.prefill) > llm.lm_head_split and llm.decode):
+            yield f"{instance.name}: an LLM without graphs"
+    for client in scenario.clients:
+        if not client.model.graphs:
+            yield f"{client.name}: a model without graphs"
