@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Final
+
+_NAME_MAX: Final = 200
+"""Longer names are cut: no name is so long, and comparing takes its square."""
 
 
 class HtpsimError(Exception):
@@ -58,7 +62,7 @@ def nearest(name: str, valid: Iterable[str]) -> str:
     >>> nearest("polcy", ["policy", "slots"])
     'policy'
     """
-    found = difflib.get_close_matches(name, list(valid), n=1, cutoff=0.6)
+    found = difflib.get_close_matches(name[:_NAME_MAX], list(valid), n=1, cutoff=0.6)
     return found[0] if found else ""
 
 
@@ -69,6 +73,8 @@ def unknown_name(where: str, name: str, valid: Iterable[str]) -> str:
     "guard.policy: got 'sfqq', expected one of fifo, sfq; did you mean 'sfq'?"
     """
     names = sorted(valid)
+    if len(name) > _NAME_MAX:
+        name = name[: _NAME_MAX - 3] + "..."
     close = nearest(name, names)
     hint = f"; did you mean '{close}'?" if close else ""
     return f"{where}: got '{name}', expected one of {', '.join(names)}{hint}"

@@ -16,7 +16,7 @@ from htpsim.errors import nearest
 from htpsim.formats import jsontext
 from htpsim.formats.form import Format, Match
 from htpsim.formats.source import Source
-from htpsim.formats.tree import Node
+from htpsim.formats.tree import Node, few
 from htpsim.formats.values import Fact, Report, Value, row
 
 NAME: Final = "genie-config"
@@ -296,7 +296,7 @@ def _warnings(config: GenieConfig) -> tuple[str, ...]:
     if config.max_num_tokens and config.context_size and config.max_num_tokens.value > config.context_size.value:
         notes.append(f"line {config.max_num_tokens.line}: more tokens of an answer than the context holds")
     if config.unread:
-        notes.append(f"keys not read: {', '.join(config.unread)}")
+        notes.append(f"keys not read: {few(config.unread)}")
     return tuple(notes)
 
 

@@ -14,7 +14,7 @@ from typing import Final
 from htpsim.formats import jsontext
 from htpsim.formats.form import Format, Match
 from htpsim.formats.source import Source
-from htpsim.formats.tree import Node
+from htpsim.formats.tree import Node, few
 from htpsim.formats.values import Fact, Report, Value, row
 
 NAME: Final = "htp-backend-ext"
@@ -276,7 +276,7 @@ def _warnings(data: BackendExt) -> tuple[str, ...]:
         counts = " and ".join(map(str, data.cores_per_device or ()))
         notes.append(f"{len(data.devices)} devices with {counts} cores: the count reported is the largest, not the sum")
     if data.unread:
-        notes.append(f"keys not read: {', '.join(data.unread)}")
+        notes.append(f"keys not read: {few(data.unread)}")
     return tuple(notes)
 
 

@@ -14,7 +14,7 @@ from typing import Final, NoReturn
 
 from htpsim.errors import FormatError
 from htpsim.formats.source import Source, shown
-from htpsim.formats.tree import DEPTH_MAX, Content, Node, below
+from htpsim.formats.tree import DEPTH_MAX, NODES_MAX, Content, Node, below
 
 _SPACE: Final = re.compile(r"[ \t\n]*")
 # Possessive, so that a string of any length takes no memory.
@@ -70,6 +70,7 @@ class Parser:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.text = source.text
+        self.nodes = 0
         self.breaks = [match.start() for match in re.finditer("\n", source.text)]
 
     def line(self, position: int) -> int:
@@ -101,6 +102,9 @@ class Parser:
         position = self.skip(position)
         if depth > DEPTH_MAX:
             self.refuse(position, f"at most {DEPTH_MAX} levels of nesting", "a deeper one")
+        self.nodes += 1
+        if self.nodes > NODES_MAX:
+            self.refuse(position, f"at most {NODES_MAX} values", "one more")
         start = position
         content: Content
         match self.text[position : position + 1]:

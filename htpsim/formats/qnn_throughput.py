@@ -16,7 +16,7 @@ from htpsim.errors import unknown_name
 from htpsim.formats import jsontext
 from htpsim.formats.form import Format, Match
 from htpsim.formats.source import Source
-from htpsim.formats.tree import Node
+from htpsim.formats.tree import Node, few
 from htpsim.formats.values import Fact, Report, Value, row
 from htpsim.spec import PRIORITIES
 
@@ -272,7 +272,7 @@ def _warnings(config: Throughput) -> tuple[str, ...]:
     if not config.threads:
         notes.append("no thread in the test case")
     if config.unread:
-        notes.append(f"keys not read: {', '.join(config.unread[:20])}")
+        notes.append(f"keys not read: {few(config.unread)}")
     return tuple(notes)
 
 

@@ -6,9 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Final
 
-from htpsim.errors import FormatError, unknown_name
+from htpsim.errors import FormatError, nearest, unknown_name
+from htpsim.formats.tree import few
 from htpsim.formats.values import ServiceQuery
 
+_NAMED_MAX: Final = 60
+_COMPARED_MAX: Final = 5000
 STATISTICS: Final = ("average", "median", "min", "max")
 
 
@@ -133,7 +136,11 @@ def choose(where: str, kind: str, name: str | None, names: Sequence[str]) -> str
     if not names:
         raise FormatError(f"{where}: {kind}: got {name or 'none'}, expected one, but the file holds none")
     if name is None:
-        raise FormatError(f"{where}: {kind}: got none, expected one of {', '.join(names)}")
+        raise FormatError(f"{where}: {kind}: got none, expected one of {few(names)}")
+    if name not in names and len(names) > _NAMED_MAX:
+        close = nearest(name, names[:_COMPARED_MAX])
+        hint = f"; did you mean '{close}'?" if close else ""
+        raise FormatError(f"{where}: {kind}: got '{name}', expected one of {few(names)}{hint}")
     if name not in names:
         raise FormatError(unknown_name(f"{where}: {kind}", name, names))
     return name

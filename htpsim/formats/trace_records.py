@@ -153,7 +153,7 @@ def checked(record: object, fields: Mapping[str, Field], what: str) -> Record:
         if field is None:
             close = nearest(key, fields)
             raise Wrong(
-                f"key '{key}' in {what}",
+                f"key {shown(key)} in {what}",
                 f"one of {', '.join(fields)}" + (f"; did you mean '{close}'?" if close else ""),
             )
         _check_value(key, value, field)
@@ -172,7 +172,7 @@ def _check_value(key: str, value: Any, field: Field) -> None:
     if field.words and value not in field.words:
         close = nearest(value, field.words)
         raise Wrong(
-            f"'{value}' for '{key}'",
+            f"{shown(value)} for '{key}'",
             f"one of {', '.join(field.words)}" + (f"; did you mean '{close}'?" if close else ""),
         )
     least = _LEAST.get(key, -1)
@@ -216,7 +216,7 @@ class TraceBuilder:
         else:
             close = nearest(kind, EVENT_KINDS)
             hint = f"; did you mean '{close}'?" if close else ""
-            raise Wrong(f"event '{kind}'", f"one of {', '.join(EVENT_KINDS)}{hint}")
+            raise Wrong(f"event {shown(str(kind))}", f"one of {', '.join(EVENT_KINDS)}{hint}")
 
     def _execute_event(self, kind: str, record: Record) -> None:
         trace = self.trace

@@ -6,7 +6,7 @@ Readers ask a node for what they expect; a node that holds something else refuse
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NoReturn, TypeAlias
 
@@ -16,6 +16,13 @@ from htpsim.formats.values import Scalar, Value
 
 DEPTH_MAX: Final = 64
 """Deeper nesting is refused: no known format comes near it."""
+
+NODES_MAX: Final = 500_000
+"""More values are refused: they would have to be held all at once, and no known file has a tenth of it."""
+
+_KEY_SHOWN: Final = 60
+_PLACE_SHOWN: Final = 240
+_LISTED: Final = 20
 
 Content: TypeAlias = "Scalar | dict[str, Node] | list[Node] | None"
 
@@ -156,11 +163,25 @@ class Node:
 
 
 def below(where: str, key: str | int) -> str:
-    """Name the place of a member or item.
+    """Name the place of a member or item; a long key or place is cut, as each value keeps its own.
 
     >>> below("devices", 0), below("dialog", "context"), below("", "dialog")
     ('devices[0]', 'dialog.context', 'dialog')
     """
+    if len(where) > _PLACE_SHOWN:
+        where = "..." + where[-_PLACE_SHOWN // 2 :]
     if isinstance(key, int):
         return f"{where}[{key}]"
+    if len(key) > _KEY_SHOWN:
+        key = key[: _KEY_SHOWN - 3] + "..."
     return f"{where}.{key}" if where else key
+
+
+def few(places: Sequence[str]) -> str:
+    """List places for a note: the first ones, and how many more there are.
+
+    >>> few(["a", "b.c"]), few([f"k{n}" for n in range(22)])[-13:]
+    ('a, b.c', 'k19, 2 others')
+    """
+    more = len(places) - _LISTED
+    return ", ".join(places[:_LISTED]) + (f", {more} others" if more > 0 else "")

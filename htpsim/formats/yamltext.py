@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from htpsim.errors import FormatError
 from htpsim.formats.source import Source, shown
-from htpsim.formats.tree import DEPTH_MAX, Content, Node, below
+from htpsim.formats.tree import DEPTH_MAX, NODES_MAX, Content, Node, below
 from htpsim.formats.values import Scalar
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ class _Builder:
         self.source = source
         self.stack: list[_Open] = []
         self.root: Node | None = None
+        self.nodes = 0
 
     def open(self, content: dict[str, Node] | list[Node], line: int) -> None:
         if len(self.stack) >= DEPTH_MAX:
@@ -110,6 +111,9 @@ class _Builder:
         return below(top.where, len(top.content) if isinstance(top.content, list) else top.key or "")
 
     def attach(self, node: Node) -> None:
+        self.nodes += 1
+        if self.nodes > NODES_MAX:
+            raise self.source.error(node.line, "one more", f"at most {NODES_MAX} values")
         if not self.stack:
             self.root = node
             return

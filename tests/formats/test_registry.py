@@ -38,6 +38,7 @@ PREFIXES = {
     "executorch": "executorch-log",
     "bench": "llm-bench-csv",
     "service": "service-tests",
+    "htpsimtrace": "htpsim-trace",
 }
 FILES = sorted(FIXTURES.iterdir())
 READABLE = [path for path in FILES if path.name != "htp_template.json"]

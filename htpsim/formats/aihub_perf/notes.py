@@ -11,6 +11,7 @@ from statistics import median
 from typing import Final
 
 from htpsim.formats.aihub_perf.data import Number, PerfFile, PerfRow
+from htpsim.formats.tree import few
 from htpsim.formats.values import Fact, row
 from htpsim.units import NS_PER_S, TIME_UNITS
 
@@ -50,7 +51,7 @@ def warnings(data: PerfFile) -> tuple[str, ...]:
     if failed:
         notes.append(f"{len(failed)} jobs did not pass ({_lines(failed)}): their figures are missing, not zero")
     if data.unread:
-        notes.append(f"keys not read: {', '.join(sorted(data.unread))}")
+        notes.append(f"keys not read: {few(sorted(data.unread))}")
     return tuple(notes)
 
 
