@@ -70,6 +70,8 @@ def calibrate(  # noqa: PLR0913, PLR0917 - a parameter for each option
         )  # fmt: skip
         if output is not None:
             found.write(output)
+        else:
+            found.check()
     if as_json:
         show_json(found.to_dict())
     elif output is None:

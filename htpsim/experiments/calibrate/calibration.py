@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,6 +60,11 @@ class Calibration:
             ],
             "warnings": list(self.warnings),
         }
+
+    def check(self) -> None:
+        """Make sure that what the files amount to is a valid scenario; raises as :meth:`write` does."""
+        with tempfile.TemporaryDirectory() as folder:
+            self.write(Path(folder) / "model.toml")
 
     def write(self, path: Path_) -> ScenarioFile:
         """Write the scenario file, whole or not at all, and return it loaded.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from htpsim.experiments.calibrate.evidence import ContextBytes, Evidence, Origin, Role, Stage, Stated, Timing
-from htpsim.experiments.calibrate.figures import QueryFigures, take_queries
+from htpsim.experiments.calibrate.figures import QueryFigures, take_queries, take_tokens
 from htpsim.formats import Report
 from htpsim.formats.genie_console import ConsoleLog, ContextMemory, ExecutionLog, GraphTimes, Times, variant_of
 from htpsim.formats.values import time_ns
@@ -137,6 +137,7 @@ def _gap(times: Times, what: str, file: str) -> Stated:
 def _take_workload(log: ConsoleLog, run: ExecutionLog, file: str, evidence: Evidence) -> None:
     """Take the one prompt of a log and its tokens; several prompts do not tell which tokens are whose."""
     if len(run.prefills) != 1 or not run.decode_tokens or run.overlapping:
+        take_tokens(_queries(log, file), file, evidence)
         return
     prefill = run.prefills[0]
     ar = max(item.tokens or 1 for item in run.graphs)

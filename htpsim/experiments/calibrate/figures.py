@@ -66,6 +66,13 @@ def take_queries(queries: Sequence[QueryFigures], file: str, evidence: Evidence)
             f"{Origin(file, without[0])}: a time to first token without a number of prompt tokens: no time of a chunk "
             "follows"
         )
+    take_tokens(queries, file, evidence)
+    for query in queries:
+        _check_units(query, file, evidence)
+
+
+def take_tokens(queries: Sequence[QueryFigures], file: str, evidence: Evidence) -> None:
+    """Take how many tokens queries had in and out."""
     for key, kept, counts in (
         ("text_tokens", evidence.text_tokens, [q.prompt_tokens for q in queries]),
         ("output_tokens", evidence.output_tokens, [q.output_tokens for q in queries]),
@@ -75,8 +82,6 @@ def take_queries(queries: Sequence[QueryFigures], file: str, evidence: Evidence)
             kept.extend(stated)
             lines = [q.line for q in queries]
             evidence.workload[key] = Origin(file, min(lines), max(lines), "tokens of the queries")
-    for query in queries:
-        _check_units(query, file, evidence)
 
 
 def _chunks(prompt_tokens: int) -> int:
