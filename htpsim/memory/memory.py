@@ -11,6 +11,7 @@ Room is counted for the whole five-term need: a load must find room for its firs
 that room stays *promised* to the first user that attaches, so that two loads at once cannot both count on it. A promise
 is not held: it is in no ledger, no peak and no event. That the promise includes the KV cache is an assumption, as is
 how the KV cache lies: in equal parts in the PDs of the contexts that hold decode graphs, the remainder in the first.
+What a copy takes only while it is being loaded (a read buffer, the peak of its init) is held until `loaded`.
 
 A step is planned whole before anything is taken, so what does not fit leaves nothing and never shows in a peak. The
 refusal names the first context that did not fit, its index, the limit, and what was asked, held and free.
@@ -36,63 +37,30 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Final, NoReturn
 
 from htpsim.errors import InvariantError
 from htpsim.memory.ledger import Event, LedgerName, Ledgers, Taking
 from htpsim.memory.plan import (
+    DRAM,
     LIMITS,
     At,
     LoadedContext,
     Room,
     copy_takings,
+    loading_takings,
     mapped_file,
     pd_place,
     plan_load,
     plan_user,
     user_takings,
 )
+from htpsim.memory.states import TRANSITIONS, State, Stimulus
 from htpsim.memory.transitions import Story, new_story, refuse, step, tell
 from htpsim.spec import Device, Model
 
-
-class State(StrEnum):
-    """Where a copy stands."""
-
-    ABSENT = "absent"
-    IDLE = "idle"
-    USED = "used"
-    EXECUTING = "executing"
-
-
-class Stimulus(StrEnum):
-    """What happens to a copy."""
-
-    LOAD = "load"
-    ATTACH = "attach"
-    DETACH = "detach"
-    LAST_DETACH = "last detach"
-    BEGIN = "begin"
-    END = "end"
-    LAST_END = "last end"
-    UNLOAD = "unload"
-
-
-TRANSITIONS: Final = {
-    (State.ABSENT, Stimulus.LOAD): State.IDLE,
-    (State.IDLE, Stimulus.ATTACH): State.USED,
-    (State.IDLE, Stimulus.UNLOAD): State.ABSENT,
-    (State.USED, Stimulus.ATTACH): State.USED,
-    (State.USED, Stimulus.DETACH): State.USED,
-    (State.USED, Stimulus.LAST_DETACH): State.IDLE,
-    (State.USED, Stimulus.BEGIN): State.EXECUTING,
-    (State.EXECUTING, Stimulus.ATTACH): State.EXECUTING,
-    (State.EXECUTING, Stimulus.BEGIN): State.EXECUTING,
-    (State.EXECUTING, Stimulus.DETACH): State.EXECUTING,
-    (State.EXECUTING, Stimulus.END): State.EXECUTING,
-    (State.EXECUTING, Stimulus.LAST_END): State.USED,
-}
+LEAKED: Final = "leaked"
+"""What the ledgers call bytes that unloads did not give back."""
 
 ANYONE: Final = ""
 """Who executes when it is not said."""
@@ -106,6 +74,8 @@ class _Copy:
     state: State
     promise: Counter[At]
     """Room kept for the first user; empty once it came."""
+    loading: list[Taking]
+    """What it holds only until it is loaded."""
     users: dict[str, int] = field(default_factory=dict)
     """KV bytes of each user."""
     executing: dict[str, int] = field(default_factory=dict)
@@ -137,13 +107,14 @@ class Memory:
     device.dram_budget_bytes 45 B (45 B), asked 2 B (2 B), held 44 B (44 B), free 1 B (1 B)
     """
 
-    __slots__ = ("_copies", "_ledgers", "_mapped", "_room", "_stories", "device")
+    __slots__ = ("_copies", "_leaked", "_ledgers", "_mapped", "_room", "_stories", "device")
 
     def __init__(self, device: Device) -> None:
         self.device = device
         self._ledgers = Ledgers()
         self._room = Room(device, self._ledgers)
         self._copies: dict[str, _Copy] = {}
+        self._leaked: Counter[At] = Counter()
         self._mapped: dict[str, tuple[Taking, list[str]]] = {}
         self._stories: dict[str, Story] = {}
 
@@ -171,7 +142,8 @@ class Memory:
         models = {place: c.model for e in self._copies.values() for c in e.contexts for place in c.places}
         plan = plan_load(self._room, copy, model, process, cores, self.contexts_loaded(process), mapped, models)
         contexts = tuple(plan.contexts)
-        for taking in (*plan.mapped.values(), *copy_takings(copy, model, contexts, self.device)):
+        loading = loading_takings(copy, model, contexts)
+        for taking in (*plan.mapped.values(), *copy_takings(copy, model, contexts, self.device), *loading):
             self._ledgers.take(now_ns, taking)
         if model.load == "mmap":
             for file in (mapped_file(model, context) for context in model.contexts):
@@ -180,9 +152,16 @@ class Memory:
         for ledger, place, _, count_bytes in user_takings(ANYONE, copy, model, contexts, model.kv_bytes):
             promise[ledger, place] += count_bytes
         self._room.promised.update(promise)
-        self._copies[copy] = _Copy(model, process, contexts, State.ABSENT, promise)
+        self._copies[copy] = _Copy(model, process, contexts, State.ABSENT, promise, loading)
         self._move(copy, Stimulus.LOAD, copy, after)
         return contexts
+
+    def loaded(self, copy: str, now_ns: int) -> None:
+        """Give back what a copy held only while it was being loaded."""
+        entry = self._copies[copy]
+        for taking in entry.loading:
+            self._ledgers.give(now_ns, taking)
+        entry.loading = []
 
     def attach(self, user: str, copy: str, kv_bytes: int, now_ns: int) -> None:
         """Take a user's own I/O of every context of a copy, and its KV cache.
@@ -237,8 +216,10 @@ class Memory:
         """
         after = self._next(copy, Stimulus.UNLOAD)
         entry = self._copies[copy]
+        self.loaded(copy, now_ns)
         for taking in copy_takings(copy, entry.model, entry.contexts, self.device):
             self._ledgers.give(now_ns, taking)
+        self._leak(entry, now_ns)
         for name in [name for name, (_, copies) in self._mapped.items() if copy in copies]:
             file, copies = self._mapped[name]
             copies.remove(copy)
@@ -248,6 +229,17 @@ class Memory:
         self._keep_promise(entry)
         self._move(copy, Stimulus.UNLOAD, copy, after)
         del self._copies[copy]
+
+    def _leak(self, entry: _Copy, now_ns: int) -> None:
+        """Keep what an unload does not give back: of device DRAM, and of the first PD that it leaves."""
+        first = next((context for context in entry.contexts if context.places), None)
+        if first is None or not self.device.leak_bytes:
+            return
+        leaked = min(self.device.leak_bytes, first.context.shared_bytes)
+        places: tuple[At, ...] = (("device", DRAM), ("pd", first.places[0]))
+        for at in places:
+            self._leaked[at] += leaked
+            self._ledgers.take(now_ns, Taking(*at, LEAKED, leaked))
 
     def begin_execute(self, copy: str, user: str = ANYONE) -> None:
         """Note that a graph starts on a copy, of `user` if said; one of nobody named keeps every user from leaving.
@@ -355,10 +347,12 @@ class Memory:
         """Walk everything that should be held, from the copies up."""
         for copy, entry in self._copies.items():
             yield from copy_takings(copy, entry.model, entry.contexts, self.device)
+            yield from entry.loading
             for user, kv_bytes in entry.users.items():
                 yield from user_takings(user, copy, entry.model, entry.contexts, kv_bytes)
         mapping = (entry.model for entry in self._copies.values() if entry.model.load == "mmap")
         yield from {mapped_file(model, context) for model in mapping for context in model.contexts}
+        yield from (Taking(*at, LEAKED, count_bytes) for at, count_bytes in self._leaked.items())
 
     def _open_pds(self) -> dict[tuple[int, int], int]:
         """Return how many PDs are open, a process and core; one emptied below another stays."""

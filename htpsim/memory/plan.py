@@ -140,7 +140,7 @@ def plan_load(
         who = f"model '{model.name}', context {index} '{context.name}' of copy '{copy}'"
         _check_limits(room.device, who, context, contexts_loaded + index)
         _count_on_host(plan, who, copy, model, context, mapped)
-        asked_bytes = context.reserved_bytes + context_kv_bytes
+        asked_bytes = context.reserved_bytes + context.load_bytes + context_kv_bytes
         plan.count_on(who, ("device", DRAM), asked_bytes)
         pds = tuple(_first_fit(plan, who, model.name, process, core, asked_bytes) for core in cores)
         plan.contexts.append(
@@ -200,7 +200,7 @@ def copy_takings(copy: str, model: Model, contexts: Collection[LoadedContext], d
     on_host = all(not loaded.cores for loaded in contexts) and bool(contexts)
     takings = [] if on_host else [Taking("device", DRAM, f"{copy} reserve", device.model_reserve_bytes)]
     for loaded in contexts:
-        if model.load == "read":
+        if keeps_file(model):
             takings.append(Taking("host", HOST, f"{loaded.name} read", loaded.context.binary_bytes))
         if on_host:
             takings.append(Taking("host", HOST, loaded.name, loaded.context.spill_fill_bytes))
@@ -208,6 +208,27 @@ def copy_takings(copy: str, model: Model, contexts: Collection[LoadedContext], d
         takings.append(Taking("device", DRAM, loaded.name, loaded.context.shared_bytes))
         takings += [Taking("pd", place, loaded.name, loaded.context.shared_bytes) for place in loaded.places]
     return takings
+
+
+def loading_takings(copy: str, model: Model, contexts: Collection[LoadedContext]) -> list[Taking]:
+    """Return what a copy holds only while it is being loaded: buffers of what is read, and the peak of its init."""
+    takings = []
+    files = [loaded.context.binary_bytes for loaded in contexts]
+    if model.load == "read" and model.read_budget_bytes is not None:
+        takings.append(Taking("host", HOST, f"{copy} read buffer", min(model.read_budget_bytes, max(files, default=0))))
+    for loaded in contexts:
+        if model.load == "read" and model.read_budget_bytes is None and not model.file_kept:
+            takings.append(Taking("host", HOST, f"{loaded.name} read", loaded.context.binary_bytes))
+        if loaded.cores:
+            item, count_bytes = f"{loaded.name} init", loaded.context.load_bytes
+            takings.append(Taking("device", DRAM, item, count_bytes))
+            takings += [Taking("pd", place, item, count_bytes) for place in loaded.places]
+    return takings
+
+
+def keeps_file(model: Model) -> bool:
+    """Tell whether what was read of a file stays in host memory."""
+    return model.load == "read" and model.file_kept and model.read_budget_bytes is None
 
 
 def user_takings(
@@ -261,7 +282,9 @@ def _count_on_host(
 ) -> None:
     """Count on host DRAM for the file of a context, unless its pages are in the cache already."""
     if model.load == "read":
-        plan.count_on(who, ("host", HOST), context.binary_bytes)
+        budget = model.read_budget_bytes
+        if budget is None or context == max(model.contexts, key=lambda context: context.binary_bytes):
+            plan.count_on(who, ("host", HOST), min(context.binary_bytes, budget or context.binary_bytes))
         return
     file = mapped_file(model, context)
     known = mapped.get(file.item)

@@ -178,10 +178,10 @@ def _architecture(scenario: Scenario, model: Model, path: Path) -> Iterator[Prob
     if arch not in ARCHITECTURES or scenario.device.coexists:
         return
     shared = {graph.context for graph in model.prefill} & {graph.context for graph in model.decode}
-    for context in sorted(shared):
+    for context in sorted(shared) if model.weight_sharing else ():
         text = (
-            f"got prefill and decode graphs in one context on {arch}, expected contexts of their own: "
-            f"graphs share weights within a binary from {FIRST_WITH_SHARING} on"
+            f"got prefill and decode graphs in one context on {arch}, expected contexts of their own, "
+            f"or weight_sharing false: graphs share weights within a binary from {FIRST_WITH_SHARING} on"
         )
         yield (*path, "contexts", context), text
     qnn_elsewhere = any(graph.qnn for other in models_of(scenario) for graph in other.all_graphs)

@@ -124,6 +124,7 @@ class Loader:
         self._set_timer()
         self._validate()
         yield ended
+        self.memory.loaded(name, self.env.now)
         mask = sum(1 << c for c in cores)
         bound = []
         for loaded in contexts if cores else ():

@@ -182,6 +182,13 @@ class Device:
     contexts_per_process: int | None = param("assumed", "contexts a process may hold", default=None)
     model_reserve_bytes: int = param("assumed", "extra reserve a loaded model", default=0, unit="bytes")
 
+    leak_bytes: int = param(
+        "measured",
+        "what an unload does not give back, of device memory and of the first PD it leaves; a bug that threads report",
+        default=0,
+        unit="bytes",
+    )
+
     @property
     def devices(self) -> int:
         """How many QNN devices the cores form."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from htpsim.spec.distribution import Distribution
@@ -49,6 +49,9 @@ class Context:
     spill_fill_bytes: int = param("measured", "spill-fill buffer", default=0, unit="bytes")
     vtcm_backup_bytes: int = param("measured", "VTCM backup buffer", default=0, unit="bytes")
     file_bytes: int | None = param("measured", "size of the binary; none: as the weights", default=None, unit="bytes")
+    load_bytes: int = param(
+        "measured", "device memory it takes besides while it is being loaded; the peak of init", default=0, unit="bytes"
+    )
 
     @property
     def shared_bytes(self) -> int:
@@ -102,6 +105,24 @@ class Model:
     load: Literal["read", "mmap"] = param(
         "doc", "how the file reaches memory: a copy a load, or one page-cache copy", default="mmap"
     )
+    file_kept: bool = param(
+        "assumed",
+        "with load read: the file's bytes stay in host memory; a public thread has a heap copy for each session",
+        default=True,
+        vary=(True, False),
+    )
+    read_budget_bytes: int | None = param(
+        "doc",
+        "with load read: how much of a file is in host memory at a time, and nothing afterwards; none: all of it",
+        default=None,
+        unit="bytes",
+    )
+    weight_sharing: bool = param(
+        "doc",
+        "the binary was built so that its sets of graphs (prefill, decode, tiers) share weights; false: each set "
+        "brings those of its contexts once more",
+        default=True,
+    )
     options: str = param("doc", "load options that make a different key (graph switching, memory hints)", default="")
     graph_switch_ns: int = param(
         "measured",
@@ -113,6 +134,33 @@ class Model:
     lora_switch_ns: int = param(
         "measured", "time to apply a LoRA adapter; Genie's profile tells it", default=0, unit="ns"
     )
+
+    def as_built(self) -> Model:
+        """Return the model with the bytes that its binaries have as they were built: with shared weights or without.
+
+        >>> from htpsim.spec.distribution import constant
+        >>> sets = [(Graph(name=name, context="c", service=constant(1)),) for name in ("ar128", "ar1")]
+        >>> model = Model(
+        ...     name="m",
+        ...     role="llm",
+        ...     contexts=(Context(name="c", weights_bytes=5),),
+        ...     prefill=sets[0],
+        ...     decode=sets[1],
+        ...     weight_sharing=False,
+        ... )
+        >>> model.as_built().contexts[0].weights_bytes
+        10
+        """
+        if self.weight_sharing:
+            return self
+        lists = (self.graphs, self.prefill, self.decode)
+        sets = {(graph.context, n, graph.tier_tokens) for n, graphs in enumerate(lists) for graph in graphs}
+        built = []
+        for context in self.contexts:
+            times = max(1, sum(name == context.name for name, _, _ in sets))
+            file_bytes = None if context.file_bytes is None else times * context.file_bytes
+            built.append(replace(context, weights_bytes=times * context.weights_bytes, file_bytes=file_bytes))
+        return replace(self, contexts=tuple(built))
 
     @property
     def all_graphs(self) -> tuple[Graph, ...]:

@@ -262,7 +262,7 @@ class _Planner:
         """Return one model of one client, numbered."""
         guarded = path == "genie" and account != NO_ACCOUNT
         return ModelPlan(
-            model=model,
+            model=model.as_built(),
             level=level_of(priority, self.scenario.device),
             guarded=guarded,
             account=account if guarded else NO_ACCOUNT,
