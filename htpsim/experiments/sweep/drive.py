@@ -13,9 +13,9 @@ from htpsim.errors import ScenarioError, unknown_name
 from htpsim.experiments.change import HEADLINES
 from htpsim.experiments.runner import Progress
 from htpsim.experiments.sweep.axes import Point, parse_axis, points_of
-from htpsim.experiments.sweep.plan import Run, SweepPlan, all_runs
+from htpsim.experiments.sweep.plan import SweepPlan, all_runs
 from htpsim.experiments.sweep.store import Found, Store
-from htpsim.experiments.sweep.work import on_cluster, on_processes
+from htpsim.experiments.sweep.work import Batch, on_cluster, on_processes
 from htpsim.experiments.tidy import html_table
 from htpsim.formats.writers.table import write_frame
 from htpsim.results.metric import Metric
@@ -204,13 +204,15 @@ def _finish(plan: SweepPlan, store: Store, workers: int, cluster: str | None, pr
     total = len(plan.points) * plan.replications
     left = [run for run in all_runs(len(plan.points), plan.replications) if run not in done]
     size = max(1, min(BATCH_MAX, len(left) // (workers * ROUNDS)))
-    batches: list[Sequence[Run]] = [left[i : i + size] for i in range(0, len(left), size)]
+    pairs = [(run, plan.points[run.point]) for run in left]
+    batches: list[Batch] = [pairs[i : i + size] for i in range(0, len(pairs), size)]
     if not batches:
         return
+    sent = plan.without_points()
     if cluster is not None:
-        results = on_cluster(plan, batches, cluster)
+        results = on_cluster(sent, batches, cluster)
     else:
-        results = on_processes(plan, batches, min(workers, len(batches)))
+        results = on_processes(sent, batches, min(workers, len(batches)))
     count = len(done)
     for batch in results:
         store.add(batch)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from typing import Any
 
@@ -37,7 +37,11 @@ class SweepPlan:
     case: str | None = None
     options: tuple[str, ...] = ()
 
-    def resolve(self, point: int) -> ResolvedScenario:
+    def without_points(self) -> SweepPlan:
+        """Return what a worker needs: everything but the points, of which it is given some."""
+        return replace(self, points=())
+
+    def resolve(self, point: Point) -> ResolvedScenario:
         """Return the scenario of a point.
 
         Raises
@@ -45,7 +49,7 @@ class SweepPlan:
         ScenarioError
             When the values do not go together.
         """
-        return self.resolve_values(dict(zip([axis.key for axis in self.axes], self.points[point], strict=True)))
+        return self.resolve_values(dict(zip([axis.key for axis in self.axes], point, strict=True)))
 
     def resolve_values(self, values: dict[str, str]) -> ResolvedScenario:
         """Return the scenario with these values of its keys."""

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Iterator, Sequence
+from importlib import import_module
+from typing import Any
 
 from htpsim.errors import HtpsimError, ScenarioError
 from htpsim.experiments.change import HEADLINES
 from htpsim.experiments.runner import Task, run_task, unordered
+from htpsim.experiments.sweep.axes import Point
 from htpsim.experiments.sweep.plan import Run, SweepPlan
 from htpsim.experiments.sweep.store import Figure, Found
 from htpsim.results.summary import Summary
 
-Batch = Sequence[Run]
+Batch = Sequence[tuple[Run, Point]]
+"""Runs, each with the values of its point."""
 
 
 def do_batch(plan: SweepPlan, batch: Batch) -> list[Found]:
@@ -24,13 +27,13 @@ def do_batch(plan: SweepPlan, batch: Batch) -> list[Found]:
     HtpsimError
         When a rule broke, or the simulation itself failed.
     """
-    return [_do(plan, run) for run in batch]
+    return [_do(plan, run, point) for run, point in batch]
 
 
-def _do(plan: SweepPlan, run: Run) -> Found:
+def _do(plan: SweepPlan, run: Run, point: Point) -> Found:
     began = time.perf_counter()
     try:
-        scenario = plan.resolve(run.point).scenario
+        scenario = plan.resolve(point).scenario
     except ScenarioError as error:  # each value is good, but not beside the others: that is a result, too
         return Found(run, (), "; ".join(error.problems), time.perf_counter() - began)
     summary = run_task(Task((f"point {run.point}",), scenario, run.replication)).summary
@@ -68,19 +71,17 @@ def on_cluster(plan: SweepPlan, batches: Sequence[Batch], address: str) -> Itera
         When dask.distributed is not installed, nobody answers at the address, or a run failed.
     """
     try:
-        from dask.distributed import Client, as_completed
+        distributed: Any = import_module("dask.distributed")
     except ImportError:
         raise HtpsimError("--cluster: needs dask.distributed, install it with: pip install 'htpsim[cluster]'") from None
     try:
-        client = Client(address, timeout="10s", set_as_default=False)
+        client = distributed.Client(address, timeout="5s", set_as_default=False)
     except (OSError, ValueError) as error:
         raise HtpsimError(f"--cluster: got no answer from {address} ({error}), expected a Dask scheduler") from error
-    with client, warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # that a plan is large to send is no news: it is sent once
-        shared = client.scatter(plan, broadcast=True)
-        futures = client.map(do_batch, [shared] * len(batches), batches, pure=False, retries=3)
+    with client, client.as_current():
+        futures = [client.submit(do_batch, plan, batch, pure=False, retries=3) for batch in batches]
         try:
-            for _, result in as_completed(futures, with_results=True):
+            for _, result in distributed.as_completed(futures, with_results=True):
                 yield result
         finally:
             client.cancel(futures)
