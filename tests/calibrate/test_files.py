@@ -147,6 +147,14 @@ def test_too_few_runs_are_told(tmp_path: Path) -> None:
     assert value(found, "models.vit.graphs.vit.service").n == 3
 
 
+def test_a_part_beyond_the_last_is_a_part_all_the_same(tmp_path: Path) -> None:
+    prompt = csv_profile(tmp_path / "a.csv", [5000] * 6, "prompt_ar128_cl512_3_of_2")
+    token = csv_profile(tmp_path / "b.csv", [3000] * 6, "token_ar1_cl512_1_of_2")
+    found = calibrate([prompt, token])
+
+    assert [row["context"] for row in found.tree["models"]["llm"]["decode"]] == ["part0", "part1", "part2"]
+
+
 def test_a_part_that_nobody_timed_is_assumed_and_told(tmp_path: Path) -> None:
     prompt = csv_profile(tmp_path / "a.csv", [5000] * 6, "prompt_ar128_cl512_2_of_4")
     token = csv_profile(tmp_path / "b.csv", [3000] * 6, "token_ar1_cl512_2_of_4")

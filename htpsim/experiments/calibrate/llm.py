@@ -42,7 +42,7 @@ def llm_model(timings: Sequence[Timing], evidence: Evidence, asked: Asked) -> di
         note = "AR-n of its prefill graphs"
         evidence.llm.setdefault("ar", Stated(widest, Origin(where.file, where.first), "derived", note=note))
     model: dict[str, Any] = {"role": "llm"} | {key: stated_leaf(stated) for key, stated in evidence.llm.items()}
-    parts = max([item.parts for item in timings if item.part is not None], default=0)
+    parts = max([max(item.parts, item.part + 1) for item in timings if item.part is not None], default=0)
     parts = parts or (int(evidence.parts.value) if evidence.parts else 1)
     for stage, found in stages.items():
         model[stage] = _Graphs(stage, parts, evidence, asked).rows(found)
