@@ -21,7 +21,7 @@ from htpsim import formats
 from htpsim.errors import FormatError
 from htpsim.formats import registry
 from htpsim.formats.source import from_text
-from htpsim.formats.values import ServiceQuery
+from htpsim.formats.values import ServiceQuery, plain
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures" / "formats"
 SAMPLES = {
@@ -153,7 +153,7 @@ def bounded(name: str, what: str, attack: Attack, size: Size) -> None:
     tracemalloc.start()
     try:
         report = item.read(source, False)
-        said = len(json.dumps([report.to_json()["facts"], report.to_json()["notes"]], allow_nan=False))
+        said = len(json.dumps([plain(report.facts), report.notes], allow_nan=False))
     except FormatError as error:
         refusal = str(error)
     peak = tracemalloc.get_traced_memory()[1]
