@@ -10,6 +10,7 @@ import click
 
 from htpsim.cli.options import refuse_unfit_file
 from htpsim.cli.terminal import note, working
+from htpsim.errors import HtpsimError
 
 
 @click.command()
@@ -42,6 +43,9 @@ def export(source: Path, output: Path, form: str | None, client: str | None, tab
         from htpsim.formats.trace import read_trace
 
     form_of(output, form)
+    if (source / "runs").is_dir():
+        runs = ", ".join(sorted(path.name for path in (source / "runs").iterdir())[:6])
+        raise HtpsimError(f"{source}: got a comparison, expected one of the runs in {source / 'runs'}: {runs}")
     with working(f"reading {source}"):
         run = open_run(source) if source.is_dir() else read_trace(source)
     with working(f"writing {output}"):

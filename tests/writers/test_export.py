@@ -79,6 +79,7 @@ def test_a_trace_becomes_another_trace_and_nothing_else(
         (["absent", "-o", "x.json"], "absent: got no such file"),
         (["empty", "-o", "x.json"], "empty: got no scenario.json in it"),
         (["other", "-o", "x.json"], "other/records.csv: line "),
+        (["compared", "-o", "x.json"], "got a comparison, expected one of the runs in compared/runs: a.b"),
         (["python", "-o", "x.json"], "got no 'scenario', expected that of a run"),
         (["broken", "-o", "x.json"], "broken/summary.json: got"),
         (["list", "-o", "x.json"], "list/summary.json: the file: got [1]"),
@@ -117,6 +118,7 @@ def spoil(out: Path, place: Path) -> None:
         "broken": texts | {"summary.json": texts["summary.json"][:-30]},
         "list": texts | {"summary.json": "[1]"},
     }
+    (place / "compared" / "runs" / "a.b").mkdir(parents=True)
     for name, files in changed.items():
         (place / name).mkdir()
         for file, text in files.items():

@@ -53,7 +53,13 @@ def ns(value: Value[Any] | None) -> int:
 @cache
 def car(duration: str = "8s") -> RunResult:
     """A short run of the shipped scenario, with RPC, acquire and power-up times."""
-    device = ["device.rpc_call=43us", "device.rpc_return=40us", "device.acquire=199us", "device.power_up=5.8ms"]
+    device = [
+        "device.rpc_call=43us",
+        "device.rpc_return=40us",
+        "device.acquire=199us",
+        "device.power_up=5.8ms",
+        "guard.overhead=25us",
+    ]
     settings = [*device, "device.idle_timeout=1ms", f"run.duration={duration}", "run.warmup=0s"]
     return RunResult(simulate(load("vit_genie", set_values=settings).base))
 

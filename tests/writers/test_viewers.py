@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
@@ -135,6 +136,17 @@ def test_curves_end_where_the_run_ended(made: Trace) -> None:
         assert sum(values) == pytest.approx(100, abs=0.1) or not any(values)
 
 
+def test_shares_are_parts_of_the_time_that_cores_were_held() -> None:
+    calls = {0: on(client="gang", cores=(0, 1)), 1: on(client="one", cores=(2,)), 2: on(client="one", cores=(2,))}
+    made = trace(ran(0, 0, 600), ran(0, 0, 301), ran(302, 700, 800), device=DEVICE, calls=calls, end_ns=1000)
+
+    curves = chrome(made).curves
+
+    name = "share of device time (2 ns)"
+    assert curves[DEVICE_ROWS, f"{name}, gang"] == [(0, 66.67), (300, 80.0), (302, 100.0), (600, 0)]
+    assert curves[DEVICE_ROWS, f"{name}, one"] == [(0, 33.33), (300, 20.0), (302, 0.0), (700, 100.0), (800, 0)]
+
+
 def test_clients_of_one_core_that_run_together_stand_beside_each_other() -> None:
     made = trace(ran(0, 1, 9), ran(2, 3, 7), ran(8, 10, 12), device=DEVICE, calls={n: on() for n in range(3)})
 
@@ -251,7 +263,7 @@ ODD: st.SearchStrategy[Any] = st.sampled_from([0, 1, -1, 7, 2**61, 10**18, "", "
 DAMAGE = st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**6), ODD), max_size=6)
 
 
-@settings(max_examples=40)
+@settings(max_examples=12)
 @given(seed=st.integers(0, 30), damage=DAMAGE)
 def test_whatever_is_read_can_be_drawn(seed: int, damage: list[tuple[int, int, Any]]) -> None:
     """A recorder may write anything; what the reader accepts, however odd, is drawn with slices that nest."""
@@ -307,6 +319,18 @@ def test_a_failure_half_way_leaves_what_was_there(tmp_path: Path) -> None:
 
     assert path.read_bytes() == before
     assert [found.name for found in tmp_path.iterdir()] == ["trace.json"]
+
+
+def test_a_pipe_is_written_to_directly(tmp_path: Path) -> None:
+    """As with ``-o /dev/stdout``: what is no file cannot be replaced by one."""
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+
+    write_trace(Trace(source="piped"), tmp_path / "pipe", "lines")
+
+    assert json.loads(os.read(reader, 1000))["source"] == "piped"
+    os.close(reader)
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
 
 
 def test_a_link_stays_a_link(tmp_path: Path) -> None:

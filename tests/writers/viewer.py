@@ -159,6 +159,8 @@ def perfetto_picture(text: bytes) -> Picture:
         elif event.type == protos.TrackEvent.TYPE_SLICE_END:
             begun[event.track_uuid].pop().end_ns = packet.timestamp
         else:
+            parts = row[1].startswith("share")
+            assert parts or event.HasField("counter_value"), "bytes and counts are whole"
             value = event.double_counter_value if event.HasField("double_counter_value") else event.counter_value
             curves[row].append((packet.timestamp, value))
     assert not any(begun.values()), "what begins ends"

@@ -1,7 +1,8 @@
 """What a viewer of Chrome trace JSON draws: metadata, slices, arrows and counters, one event at a time.
 
-Times are microseconds there, with up to three decimals: exact for the first hundred days of a clock. ``s`` and ``f`` events are the two ends of an arrow; a viewer
-ties each to the slice of its row in which it falls, so both lie within theirs.
+Times are microseconds there, with up to three decimals: exact for the first hundred days of a clock. ``s`` and ``f``
+events are the two ends of an arrow; a viewer ties each to the slice of its row in which it falls, so both lie within
+theirs.
 """
 
 from __future__ import annotations

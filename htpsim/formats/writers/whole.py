@@ -29,10 +29,11 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     ...     [path.name for path in Path(folder).iterdir()]
     ['a.txt']
     """
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
-        yield target
+    given = Path(path)
+    if given.exists() and not given.is_file():
+        yield given
         return
+    target = Path(os.path.realpath(given))
     unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
         yield unfinished
