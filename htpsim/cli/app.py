@@ -16,6 +16,7 @@ from htpsim.cli.export import export
 from htpsim.cli.files import inspect, scenarios, schema
 from htpsim.cli.fit import fit
 from htpsim.cli.imports import import_file
+from htpsim.cli.report import report
 from htpsim.cli.rules import check, explain_policy, policies, validate
 from htpsim.cli.score import score
 from htpsim.cli.simulations import compare, run
@@ -40,7 +41,7 @@ def cli() -> None:
 
 
 for command in (
-    *(run, compare, sweep, blame, fit),
+    *(run, compare, sweep, report, blame, fit),
     *(scenarios, calibrate, score, inspect, import_file, export, schema),
     *(policies, check, explain_policy, validate),
 ):

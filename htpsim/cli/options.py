@@ -62,6 +62,8 @@ class Given:
     workers: int | None
     out: Path | None
     as_json: bool
+    report: Path | None = None
+    lang: str = "en"
     precision: float | None = None
     budget: int | None = None
 
@@ -80,6 +82,10 @@ class Given:
         from htpsim.experiments.precision import BUDGET, Precision
 
         return Precision(self.precision, self.budget or BUDGET)
+
+    def wants_logs(self) -> bool:
+        """Return whether anything is written that needs the records of the runs."""
+        return self.out is not None or self.report is not None
 
     def assignments(self) -> list[str]:
         """Return all overrides as assignments.
@@ -117,6 +123,8 @@ def shared(command: Command) -> Command:
         click.option("--workers", type=click.IntRange(1), metavar="N",
                      help="Processes; the results do not depend on it."),
         click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Write a run directory."),
+        click.option("--report", type=click.Path(path_type=Path), metavar="FILE", help="Write an HTML report."),
+        lang_option,
         as_json,
     )):  # fmt: skip
         command = option(command)
@@ -139,4 +147,7 @@ def refuse_unfit_file(path: Path) -> None:
         raise HtpsimError(f"{path}: cannot be written to, expected a place of your own")
 
 
+lang_option = click.option(
+    "--lang", type=click.Choice(["en", "zh"]), default="en", help="Language of the report; by default en."
+)
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")

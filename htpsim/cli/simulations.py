@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from htpsim.cli.options import Given, refuse_unfit_file, shared
+from htpsim.cli.report import write as write_html
 from htpsim.cli.terminal import note, progress, show, show_json, working
 
 
@@ -40,7 +41,7 @@ def run(
         raise click.UsageError("--replication and --replications: got both, expected one of them")
     if replication is not None and asked.sharpness() is not None:
         raise click.UsageError("--replication and --precision: got both, expected one of them")
-    _refuse(asked.out)
+    _refuse(asked)
     if trace is not None:
         from htpsim.formats.trace import form_of
 
@@ -69,6 +70,10 @@ def run(
     else:
         show(single_page(single))
     _tell_where(asked.out)
+    if asked.report is not None:
+        from htpsim.report.html import from_single
+
+        write_html(from_single(single, sys.argv), asked.report, asked.lang)
     if trace is not None:
         note(f"Written to {trace}: {next_steps(trace)}")
 
@@ -103,14 +108,14 @@ def compare(
     asked = Given(**given)
     settings = asked.assignments()
     asked.sharpness()
-    _refuse(asked.out)
+    _refuse(asked)
     with working("loading"):
         from htpsim.experiments.compare import compare as compare_variants
         from htpsim.report.pages import comparison_dict, comparison_page
     with progress("run") as told:
         comparison = compare_variants(
             scenario, set_values=settings, variants=variants, cases=cases, options=options, grid=grid,
-            precision=asked.sharpness(), keep_logs=asked.out is not None, workers=asked.workers, progress=told,
+            precision=asked.sharpness(), keep_logs=asked.wants_logs(), workers=asked.workers, progress=told,
         )  # fmt: skip
     if asked.out is not None:
         with working(f"writing {asked.out}"):
@@ -122,14 +127,20 @@ def compare(
     else:
         show(comparison_page(comparison))
     _tell_where(asked.out)
+    if asked.report is not None:
+        from htpsim.report.html import from_comparison
+
+        write_html(from_comparison(comparison, sys.argv), asked.report, asked.lang)
 
 
-def _refuse(out: Path | None) -> None:
-    """Complain of a directory that cannot be written before any time goes into simulating."""
-    if out is not None:
+def _refuse(asked: Given) -> None:
+    """Complain of what cannot be written before any time goes into simulating."""
+    if asked.out is not None:
         from htpsim.report.directory import refuse_unfit
 
-        refuse_unfit(out)
+        refuse_unfit(asked.out)
+    if asked.report is not None:
+        refuse_unfit_file(asked.report)
 
 
 def _tell_where(out: Path | None) -> None:

@@ -55,8 +55,8 @@ def assumption_table(scenario: Scenario) -> RenderableType:
     return table("Assumed, not known", ["parameter and value", "what it is, and why this value"], rows, left=2)
 
 
-def assumptions(scenario: Scenario) -> Iterator[tuple[str, str, str]]:
-    """Yield name, value and meaning of every assumed parameter in force.
+def assumptions(scenario: Scenario, mark: str = "assumed") -> Iterator[tuple[str, str, str]]:
+    """Yield name, value and meaning of every parameter in force that is assumed, or of another mark.
 
     Where all instances (clients, graphs ...) have the same value, their name is ``*``.
 
@@ -65,7 +65,7 @@ def assumptions(scenario: Scenario) -> Iterator[tuple[str, str, str]]:
     """
     found: dict[str, list[tuple[str, str, str]]] = {}
     for name, facts, value in parameters(scenario):
-        if facts.mark == "assumed":
+        if facts.mark == mark:
             found.setdefault(_pattern(name, scenario), []).append((name, value_text(value, facts.unit), facts.text))
     for pattern, rows in found.items():
         if len({value for _, value, _ in rows}) == 1:

@@ -11,6 +11,7 @@ import json
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -150,7 +151,7 @@ def _text(path: Path) -> str:
         raise FormatError(f"{path}: got bytes that are no UTF-8 text, expected a file of a run directory") from error
 
 
-def _is(path: Path, name: str, value: object, kind: type[_T]) -> _T:
+def _is(path: Path | str, name: str, value: object, kind: type[_T]) -> _T:
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         raise FormatError(f"{path}: {name}: got {_short(value)}, expected {kind.__name__}")
     return value
@@ -273,16 +274,22 @@ def _made(kind: Any, value: Any, where: str) -> Any:
             return None
         return _made(_fitting([one for one in inner if one is not type(None)], value), value, where)
     if origin is list:
-        return [_made(inner[0], one, where) for one in _is(Path(where), "a list", value, list)]
+        return [_made(inner[0], one, where) for one in _is(where, "a list", value, list)]
     if origin is dict:
-        return {str(k): _made(inner[1], v, f"{where}: {k}") for k, v in _is(Path(where), "it", value, dict).items()}
+        return {str(k): _made(inner[1], v, f"{where}: {k}") for k, v in _is(where, "it", value, dict).items()}
     if is_dataclass(kind) and isinstance(kind, type):
-        tree, hints = _is(Path(where), kind.__name__, value, dict), get_type_hints(kind)
+        tree, hints = _is(where, kind.__name__, value, dict), _hints(kind)
         return kind(**{f.name: _made(hints[f.name], _present(tree, f.name, where), f"{where}: {f.name}")
                        for f in fields(kind) if f.init and (f.name in tree or f.metadata != IF_ANY)})  # fmt: skip
     if kind is float and type(value) is int:
         return value
-    return _is(Path(where), "it", value, kind)
+    return _is(where, "it", value, kind)
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    """Return the types of the fields of a class: asked thousands of times, the same each time."""
+    return get_type_hints(kind)
 
 
 def _fitting(kinds: Sequence[Any], value: Any) -> Any:
