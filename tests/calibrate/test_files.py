@@ -155,6 +155,14 @@ def test_a_part_beyond_the_last_is_a_part_all_the_same(tmp_path: Path) -> None:
     assert [row["context"] for row in found.tree["models"]["llm"]["decode"]] == ["part0", "part1", "part2"]
 
 
+def test_there_is_no_part_zero(tmp_path: Path) -> None:
+    prompt = csv_profile(tmp_path / "a.csv", [5000] * 6, "prompt_ar128_cl512_0_of_2")
+    token = csv_profile(tmp_path / "b.csv", [3000] * 6, "token_ar1_cl512_1_of_2")
+
+    with pytest.raises(HtpsimError, match="counted from 1"):
+        calibrate([prompt, token])
+
+
 def test_a_part_that_nobody_timed_is_assumed_and_told(tmp_path: Path) -> None:
     prompt = csv_profile(tmp_path / "a.csv", [5000] * 6, "prompt_ar128_cl512_2_of_4")
     token = csv_profile(tmp_path / "b.csv", [3000] * 6, "token_ar1_cl512_2_of_4")

@@ -28,8 +28,12 @@ def llm_model(timings: Sequence[Timing], evidence: Evidence, asked: Asked) -> di
     HtpsimError
         When no file times one of the two stages.
     """
+    unfit = [item for item in timings if item.part is not None and item.part < 0]
+    for item in unfit:
+        evidence.warn(f"{item.origin}: parts are counted from 1, so this is none; left out")
     stages: dict[Stage, list[Timing]] = {
-        stage: [item for item in timings if item.stage == stage] for stage in ("prefill", "decode")
+        stage: [item for item in timings if item.stage == stage and item not in unfit]
+        for stage in ("prefill", "decode")
     }
     for stage, found in stages.items():
         if not found:
