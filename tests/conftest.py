@@ -1,9 +1,11 @@
-"""What every test shares: how hard hypothesis tries, and plots that need no screen."""
+"""What every test shares: how hard hypothesis tries, plots that need no screen, and the count of mutated files."""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # Must be set before matplotlib is first imported by any test.
@@ -15,3 +17,24 @@ settings.register_profile("default", deadline=None, max_examples=20, suppress_he
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True, database=None, print_blob=True)
 settings.register_profile("verify", settings.get_profile("default"), max_examples=1_000, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+MUTANTS = "mutants of "
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many mutants of which format the readers met, and what they made of them, whichever worker ran them."""
+    found: dict[str, Counter[str]] = {}
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            # What a test said stands in the reports of its teardown as well.
+            said = report.user_properties if getattr(report, "when", "") == "call" else ()
+            for name, counts in said:
+                if str(name).startswith(MUTANTS):
+                    found.setdefault(str(name), Counter()).update(counts)
+    if not found:
+        return
+    terminalreporter.section("mutated files")
+    for name in sorted(found):
+        terminalreporter.write_line(f"{name}: {dict(sorted(found[name].items()))}")
+    total = sum(counts["mutants"] for counts in found.values())
+    terminalreporter.write_line(f"{total} mutants of {len(found)} formats")

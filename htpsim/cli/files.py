@@ -41,7 +41,9 @@ def scenarios(as_json: bool) -> None:
 def inspect(file: Path, format_name: str | None, lenient: bool, as_json: bool) -> None:
     """Read a file of a real tool.
 
-    FILE is the text of qnn-profile-viewer, an AI Hub perf.yaml, a genie_config.json or an htp_backend_ext_config.json.
+    FILE is what a tool writes or reads: profiles of qnn-profile-viewer, qnn-net-run, Genie, ONNX Runtime or SNPE,
+    traces, console logs, an AI Hub perf.yaml, configurations of Genie, of the HTP backend or of a throughput test, what
+    a context binary holds. The content says which; a name that is none lists them all.
     """
     from htpsim.formats import read
 
