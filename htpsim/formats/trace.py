@@ -83,6 +83,9 @@ def read_trace(path: str | os.PathLike[str], *more: str | os.PathLike[str], leni
     FormatError
         Names file and line, what is there, and what was expected.
     """
+    for each in (path, *more):
+        if SUFFIXES.get(Path(each).suffix) == "perfetto" and Path(each).is_file():
+            raise FormatError(f"{each}: got a Perfetto trace, which is only written, expected one in .jsonl or .json")
     traces = [parse_trace(load(each, lenient), lenient)[0] for each in (path, *more)]
     try:
         return traces[0] if not more else merge(traces)

@@ -33,6 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+@pytest.mark.slow
 def test_a_run_directory_in_every_form(capsys: pytest.CaptureFixture[str], folder: Path, tmp_path: Path) -> None:
     pytest.importorskip("perfetto")
     for form in FORMS:
@@ -53,6 +54,7 @@ def test_a_run_directory_in_every_form(capsys: pytest.CaptureFixture[str], folde
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".")) == []
 
 
+@pytest.mark.slow
 def test_a_trace_becomes_another_trace_and_nothing_else(
     capsys: pytest.CaptureFixture[str], folder: Path, tmp_path: Path
 ) -> None:
@@ -141,6 +143,7 @@ def test_an_absent_package_is_told_before_the_run(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_run_says_where_its_perfetto_trace_is(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     pytest.importorskip("perfetto")
     path = tmp_path / "x.pftrace"

@@ -82,18 +82,21 @@ def in_window(result: RunResult, client: int | None = None) -> list[Execute]:
     ]
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(scenario=scenarios())
 def test_a_csv_has_every_execution(scenario: Scenario) -> None:
     check_csv(RunResult(simulate(scenario)))
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(scenario=scenarios())
 def test_a_viewer_log_has_every_statistic(scenario: Scenario) -> None:
     check_viewer(RunResult(simulate(scenario)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", [car, evicted])
 def test_runs_with_all_events_are_read_back(made: Any) -> None:
     check_csv(made())
@@ -199,6 +202,7 @@ def test_the_page_lists_every_event() -> None:
     assert {name: int(number) if number else None for name, number in listed} == NUMBERS
 
 
+@pytest.mark.slow
 def test_one_client_alone() -> None:
     log = car().log
     for number, name in enumerate(log.clients):
@@ -244,6 +248,7 @@ def expected_queries(result: RunResult) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(scenario=scenarios())
 def test_a_genie_profile_has_every_query(scenario: Scenario) -> None:
@@ -292,6 +297,7 @@ def check_genie(result: RunResult) -> int:
     return sum(map(len, wanted.values()))
 
 
+@pytest.mark.slow
 def test_a_vit_on_genie_is_an_embedding_and_a_legacy_one_is_not_seen() -> None:
     genie = read("genie-profile", genie_lines(car("30s")))
     legacy = RunResult(simulate(load("vit_legacy", set_values=["run.duration=10s"]).base))
@@ -339,6 +345,7 @@ def missing(value: object) -> bool:
     return value is pd.NA or value is None or value == "" or value != value  # noqa: PLR0124 - NaN
 
 
+@pytest.mark.slow
 @settings(max_examples=5)
 @given(scenario=scenarios())
 def test_any_table_of_records_is_read_back_equal(scenario: Scenario, tmp_path_factory: pytest.TempPathFactory) -> None:

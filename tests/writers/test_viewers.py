@@ -53,6 +53,7 @@ def perfetto(made: Trace) -> Picture:
     return perfetto_picture(file.getvalue())
 
 
+@pytest.mark.slow
 @settings(max_examples=8)
 @given(made=traces())
 def test_both_formats_draw_the_same_picture(made: Trace) -> None:
@@ -63,6 +64,7 @@ def test_both_formats_draw_the_same_picture(made: Trace) -> None:
     assert one.curves == other.curves
 
 
+@pytest.mark.slow
 @settings(max_examples=8)
 @given(scenario=scenarios())
 def test_slices_add_up_to_the_parts_of_the_records(scenario: Any) -> None:
@@ -91,6 +93,7 @@ def place(args: dict[str, Any]) -> tuple[Any, ...]:
     return args.get("client"), args.get("request"), args.get("stage")
 
 
+@pytest.mark.slow
 @settings(max_examples=8)
 @given(made=traces())
 def test_arrows_lead_from_stage_to_stage(made: Trace) -> None:
@@ -116,6 +119,7 @@ def test_arrows_lead_from_stage_to_stage(made: Trace) -> None:
     assert seen == {(c, r, s) for c, r, s in shown if s in follows and (c, r, follows[s]) in shown}
 
 
+@pytest.mark.slow
 @settings(max_examples=6)
 @given(made=traces())
 def test_curves_end_where_the_run_ended(made: Trace) -> None:
@@ -263,6 +267,7 @@ ODD: st.SearchStrategy[Any] = st.sampled_from([0, 1, -1, 7, 2**61, 10**18, "", "
 DAMAGE = st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**6), ODD), max_size=6)
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(seed=st.integers(0, 30), damage=DAMAGE)
 def test_whatever_is_read_can_be_drawn(seed: int, damage: list[tuple[int, int, Any]]) -> None:
@@ -294,6 +299,8 @@ def test_the_name_says_perfetto(name: str, tmp_path: Path) -> None:
 
     assert perfetto_picture((tmp_path / name).read_bytes()).keys() == chrome(made).keys()
     assert [path.name for path in tmp_path.iterdir()] == [name]
+    with pytest.raises(FormatError, match=f"{name}: got a Perfetto trace, which is only written"):
+        read_trace(tmp_path / name)
 
 
 def test_without_the_package_it_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -350,6 +357,7 @@ def test_windows_of_shares_are_round() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_generated_runs_have_what_is_drawn() -> None:
     """Guards the properties above, which would hold of runs in which nothing happens."""
     names: set[str] = set()
