@@ -63,7 +63,8 @@ def parse(source: Source, expected: str = "a YAML document") -> Node:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        line = mark.line + 1 if mark else 1
+        # The end of the text is marked in the line behind the last one.
+        line = min(mark.line + 1, len(source.text.rstrip("\n").split("\n"))) if mark else 1
         raise source.error(line, f"no valid YAML ({error.problem})", expected) from error
     except yaml.YAMLError as error:
         raise source.error(1, f"no valid YAML ({shown(str(error))})", expected) from error
