@@ -11,11 +11,20 @@ import dis
 import hashlib
 import types
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 Function = Callable[..., Any]
 Finish = Callable[[types.FunctionType, str], Function]
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """Something that is no function and stands in the place of one, with a text that tells it from others."""
+
+    text: str
+    value: Any = None
 
 
 def as_it_is(function: types.FunctionType, digest: str) -> Function:
@@ -53,6 +62,11 @@ class Binder:
         assert isinstance(function, types.FunctionType)
         return self._bind(function)[0]
 
+    def digest(self, function: Function) -> str:
+        """Return the digest of a function and of everything that it reaches."""
+        assert isinstance(function, types.FunctionType)
+        return self._bind(function)[1]
+
     def _bind(self, function: types.FunctionType) -> tuple[Function, str]:
         found = self._bound.get(id(function))
         if found is None:
@@ -67,6 +81,9 @@ class Binder:
             if isinstance(value, types.FunctionType):
                 value, digest = self._bind(value)
                 reached.append(f"{name}={digest}")
+            elif isinstance(value, Stand):
+                value, text = value.value, value.text
+                reached.append(f"{name}={text}")
             elif value is not None:
                 reached.append(f"{name}={value!r}")
             if value is not None:

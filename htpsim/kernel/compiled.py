@@ -13,15 +13,18 @@ import os
 import sys
 import tempfile
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from htpsim.kernel import entries
-from htpsim.kernel.binding import Binder
+from htpsim.kernel.binding import Binder, Stand
 from htpsim.kernel.fields import INTEGERS, SINGLE, TABLES
 from htpsim.kernel.layout import Layout
 from htpsim.kernel.store import ENTRIES, ROOMS, Store, policy_in_place
@@ -35,26 +38,22 @@ USER_OPTIONS: Final[dict[str, Any]] = {"nogil": True, "error_model": "python"}
 INNER: Final = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """For functions that only compiled code calls."""
 SOURCES: Final = ("kernel", "sched", "device", "results/columns.py", "spec/records.py")
+DIGEST: Final = 24
+"""Characters of a digest that a name has."""
+_WORLD_AT: Final = (entries.__name__, "world_at")
 PACKAGE: Final = __name__.split(".", maxsplit=1)[0] + "."
 
 
 def can_compile() -> bool:
     """Tell whether Numba is there and may compile (NUMBA_DISABLE_JIT is not set)."""
-    try:
-        import numba
-    except ImportError:
-        return False
-    config: Any = numba.config
-    return not config.DISABLE_JIT
+    return find_spec("numba") is not None and os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 
 
 @lru_cache(maxsize=1)
 def cache_folder() -> Path:
     """Return the folder of the compiled code of exactly these sources, this Numba and these options."""
-    import numba
-
     root = Path(__file__).parents[1]
-    told = [numba.__version__, sys.version, repr((OPTIONS, USER_OPTIONS, INNER))]
+    told = [version("numba"), sys.version, repr((OPTIONS, USER_OPTIONS, INNER))]
     for source in SOURCES:
         at = root / source
         told += [file.read_text(encoding="utf-8") for file in (sorted(at.glob("*.py")) if at.is_dir() else [at])]
@@ -79,48 +78,134 @@ def _base() -> Path:
 
 
 @lru_cache(maxsize=64)
+def digests(policy: type[Policy]) -> Mapping[str, str]:
+    """Return, for each function that is called from outside, the digest of what would be compiled for a policy."""
+    binder = Binder(policy_in_place(policy) | {_WORLD_AT: Stand(layout_of(policy))})
+    return {name: binder.digest(_entry(name)) for name in ENTRIES}
+
+
+def is_compiled(policy: type[Policy]) -> bool:
+    """Tell whether the loop was compiled for a policy before and lies on the disk; asks no Numba."""
+    if not can_compile():
+        return False
+    return all(any(cache_folder().glob(f"*/*{digest[:DIGEST]}*.nbi")) for digest in digests(policy).values())
+
+
+@lru_cache(maxsize=64)
 def functions_for(policy: type[Policy]) -> Mapping[str, Callable[..., Any]]:
-    """Return the loop's functions for a policy, ready to be compiled when they are first called."""
+    """Return the loop's functions for a policy: from the disk, or compiled now, which takes its time."""
+    with _caching():
+        return _from_disk(policy) or _compiled(policy)
+
+
+@contextmanager
+def _caching() -> Iterator[None]:
+    """Let Numba keep what is made ready here in our folder, and everything else where it did before."""
     import numba
-
-    from htpsim.kernel.pointers import world_at
-
-    instead = policy_in_place(policy) | {(entries.__name__, "world_at"): world_at(world_type(policy))}
-
-    def finish(function: types.FunctionType, digest: str) -> Callable[..., Any]:
-        ours = function.__module__.startswith(PACKAGE)
-        outer = function.__module__ == entries.__name__
-        function.__qualname__ = f"{function.__name__}_{digest[:24]}"
-        options = (OPTIONS if ours else USER_OPTIONS) | ({} if outer else INNER)
-        made: Callable[..., Any] = numba.njit(cache=True, **options)(function)
-        return made
 
     config: Any = numba.config
     before = config.CACHE_DIR
     config.CACHE_DIR = str(cache_folder())
     try:
-        binder = Binder(instead, finish)
-        return {name: binder.bind(getattr(entries, f"enter_{name}")) for name in ENTRIES}
+        yield
     finally:
         config.CACHE_DIR = before
+
+
+def _from_disk(policy: type[Policy]) -> dict[str, Callable[..., Any]] | None:
+    """Return the functions as they were compiled before; the many that they call are not even looked at."""
+    import numba
+
+    import htpsim.kernel.pointers  # noqa: F401 - what was compiled knows its types
+
+    if not is_compiled(policy):
+        return None
+    found = {}
+    for name, digest in digests(policy).items():
+        function = numba.njit(cache=True, **OPTIONS)(_named(_copy(_entry(name)), digest))
+        try:
+            function.compile(_signature(name))
+        except numba.core.errors.NumbaError:
+            return None  # what lies there is for another processor
+        found[name] = function
+    return found
+
+
+def _compiled(policy: type[Policy]) -> dict[str, Callable[..., Any]]:
+    """Return the functions, compiled."""
+    import numba
+
+    from htpsim.kernel.pointers import world_at
+
+    stand = Stand(layout_of(policy), world_at(world_type(policy)))
+
+    def finish(function: types.FunctionType, digest: str) -> Callable[..., Any]:
+        ours = function.__module__.startswith(PACKAGE)
+        outer = function.__module__ == entries.__name__
+        options = (OPTIONS if ours else USER_OPTIONS) | ({} if outer else INNER)
+        made: Callable[..., Any] = numba.njit(cache=True, **options)(_named(function, digest))
+        return made
+
+    binder = Binder(policy_in_place(policy) | {_WORLD_AT: stand}, finish)
+    found = {name: binder.bind(_entry(name)) for name in ENTRIES}
+    for name, function in found.items():
+        function.compile(_signature(name))  # type: ignore[attr-defined]
+    return found
+
+
+def _entry(name: str) -> types.FunctionType:
+    """Return one of the functions that are called from outside."""
+    function: types.FunctionType = getattr(entries, f"enter_{name}")
+    return function
+
+
+def _copy(function: types.FunctionType) -> types.FunctionType:
+    copy = types.FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__)
+    copy.__module__ = function.__module__
+    return copy
+
+
+def _named(function: types.FunctionType, digest: str) -> types.FunctionType:
+    """Name a function after all that it reaches: that is the name under which Numba keeps it."""
+    function.__qualname__ = f"{function.__name__}_{digest[:DIGEST]}"
+    return function
+
+
+def _signature(name: str) -> Any:
+    """Return the types of a function's arguments: an address, and for one of them the number of a job."""
+    import numba
+
+    arguments = 2 if name == "note_in_flight" else 1
+    return (numba.int64,) * arguments
+
+
+def _fields(policy: type[Policy]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the fields of a lane and of an account."""
+    lane = dict.fromkeys((*LANE_FIELDS, *policy.lane_fields, *policy.params))
+    return tuple(lane), tuple(dict.fromkeys((*ACCOUNT_FIELDS, *policy.account_fields)))
+
+
+def layout_of(policy: type[Policy]) -> str:
+    """Return a word that tells the lanes and accounts of one policy from those of others."""
+    checked = "" if policy.pick.__module__.startswith(PACKAGE) else "checked"
+    return hashlib.sha256(repr(_fields(policy)).encode()).hexdigest()[:12] + checked
 
 
 def world_type(policy: type[Policy]) -> Any:
     """Return the type of a world whose lanes are those of a policy."""
     from htpsim.kernel.pointers import Integers, Record, Records, Several, WorldType
 
-    lane_fields = tuple(dict.fromkeys((*LANE_FIELDS, *policy.lane_fields, *policy.params)))
-    account_fields = tuple(dict.fromkeys((*ACCOUNT_FIELDS, *policy.account_fields)))
-    layout = hashlib.sha256(repr((lane_fields, account_fields)).encode()).hexdigest()[:12]
-    checked = not policy.pick.__module__.startswith(PACKAGE)
+    layout = layout_of(policy)
+    lane_fields, account_fields = _fields(policy)
     tables: dict[str, Any] = {}
     for name, fields in TABLES.items():
         record = Record(name, tuple(dict.fromkeys(fields)))
         tables[name] = record if name in SINGLE else Records(record)
     tables["lanes"] = Records(Record(f"lane.{layout}", lane_fields))
-    tables["accounts"] = Several(Records(Record(f"account.{layout}", account_fields), checked))
+    accounts = Records(Record(f"account.{layout}", account_fields), layout.endswith("checked"))
+    tables["accounts"] = Several(accounts)
     tables |= {name: Integers(name) for name in INTEGERS}
-    return WorldType(f"{layout}.{checked}", {name: tables[name] for name in NAMES})
+    return WorldType(layout, {name: tables[name] for name in NAMES})
 
 
 class CompiledStore(Store):
@@ -165,11 +250,15 @@ class CompiledStore(Store):
     def extend(self, name: str, records: Sequence[Mapping[str, int]]) -> None:
         """Add records to a table."""
         before = len(self.memory.arrays[name])
-        self.memory.grow(name, before + len(records))
+        self.enlarge(name, len(records))
         table = self.memory.arrays[name]
         for k, record in enumerate(records, start=before):
             for field, value in record.items():
                 table[field][k] = value
+
+    def enlarge(self, name: str, count: int) -> None:
+        """Add so many records to a table, all fields 0."""
+        self.memory.grow(name, len(self.memory.arrays[name]) + count)
         self._point(name)
 
 

@@ -14,7 +14,7 @@ from htpsim.kernel.layout import Layout
 from htpsim.kernel.store import Store, matrix
 from htpsim.results.columns import Execute, Request
 from htpsim.results.loaded import Loaded
-from htpsim.results.log import Row, RunLog
+from htpsim.results.log import Rows, RunLog
 from htpsim.sched import policy_class
 from htpsim.spec.plan import Plan
 
@@ -112,20 +112,15 @@ def log_of(store: Store, plan: Plan, loaded: Loaded, replication: int) -> RunLog
         clients=[c.name for c in plan.clients],
         graphs=plan.graphs,
         accounts=[a.name for a in plan.accounts],
-        executes=tuples(executes),
-        requests=tuples(matrix(requests)[:, : len(Request._fields)]),
-        slices=tuples(matrix(slices)),
+        executes=Rows(executes),
+        requests=Rows(matrix(requests)[:, : len(Request._fields)]),
+        slices=Rows(matrix(slices)),
         memory=loaded.memory,
         loads=loaded.loads,
         copies=loaded.copies,
         failed=loaded.failed,
         notes=list(plan.notes),
     )
-
-
-def tuples(rows: Any) -> list[Row]:
-    """Return rows as tuples of Python's integers."""
-    return list(map(tuple, rows.tolist()))
 
 
 def cut_short(rows: Any, store: Store) -> None:

@@ -191,7 +191,7 @@ class Layout:
             next_bandwidth=device.dram_bandwidth or 0, next_ns=device.background_on_ns,
             after_next_ns=device.background_off_ns,
         )  # fmt: skip
-        self.rooms = {"rows": 1 << 16, "requests": 1 << 10, "slices": 1 << 10}
+        self.rooms = {"rows": 1 << 20, "requests": 1 << 12, "slices": 1 << 12}
         self.margins = {"heap": fan + 8, "rows": 4, "requests": 4, "slices": 2 * loaded.contexts + 4}
 
     def user(self, client: ClientPlan) -> dict[str, int]:

@@ -77,13 +77,17 @@ class Store:
                 setattr(record, field, value)
             getattr(self.world, name).append(record)
 
+    def enlarge(self, name: str, count: int) -> None:
+        """Add so many records to a table, all fields 0."""
+        self.extend(name, [{}] * count)
+
     def make_room(self, least: int = 0) -> None:
         """Make room in every table that is full; in that of rows for at least so many more."""
         for name, used, room in ROOMS:
             wanted = getattr(self.state, used) + (least if name == "rows" else 0)
             if wanted >= getattr(self.state, room):
                 count = len(self.records(name))
-                self.extend(name, [{}] * (count + least))
+                self.enlarge(name, count + least)
                 setattr(self.state, room, 2 * count + least - self.layout.margins[name])
 
     def add_threads(self) -> None:

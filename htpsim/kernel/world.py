@@ -52,7 +52,7 @@ class Memory:
         """Make room for `count` records, keeping those that are there."""
         old = self.arrays[name]
         table = np.zeros(count, dtype=old.dtype)
-        table[: len(old)] = old
+        table.view(np.int64)[: old.nbytes // 8] = old.view(np.int64)  # integers by the block, not field by field
         self.arrays[name] = table
 
 

@@ -2,12 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import eq
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
 
 from htpsim.results.columns import Copy, Load, MemoryEvent
 from htpsim.spec import Scenario
 
 Row = tuple[int, ...]
+
+
+class Rows(Sequence[Row]):
+    """Rows of integers kept as an array; read as a list of tuples is read.
+
+    >>> rows = Rows(np.array([[1, 2], [3, 4]]))
+    >>> rows[1], rows[:1], len(rows), rows == [(1, 2), (3, 4)]
+    ((3, 4), [(1, 2)], 2, True)
+    """
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: npt.NDArray[np.int64]) -> None:
+        self.array = array
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __iter__(self) -> Iterator[Row]:
+        return map(tuple, self.array.tolist())
+
+    @overload
+    def __getitem__(self, at: int) -> Row: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[Row]: ...
+
+    def __getitem__(self, at: int | slice) -> Row | list[Row]:
+        found = self.array[at].tolist()
+        return [tuple(row) for row in found] if isinstance(at, slice) else tuple(found)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and len(self) == len(other) and all(map(eq, self, other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        return np.array(self.array, dtype=dtype, copy=copy)
+
+    def __repr__(self) -> str:
+        return repr(list(self))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -29,11 +76,11 @@ class RunLog:
     """"model/graph"."""
     accounts: list[str] = field(default_factory=list)
     """guard accounts: "process 0/vlm0", "process 0/unregistered vlm0" ..."""
-    executes: list[Row] = field(default_factory=list)
+    executes: Sequence[Row] = field(default_factory=list)
     """rows of Execute, in order of return; those in flight at the end follow, in order of call"""
-    requests: list[Row] = field(default_factory=list)
+    requests: Sequence[Row] = field(default_factory=list)
     """rows of Request, by client and number"""
-    slices: list[Row] = field(default_factory=list)
+    slices: Sequence[Row] = field(default_factory=list)
     """rows of Slice"""
     memory: list[MemoryEvent] = field(default_factory=list)
     loads: list[Load] = field(default_factory=list)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from htpsim.results.columns import NEVER, Execute, Request, Slice
-from htpsim.results.log import Row, RunLog
+from htpsim.results.log import Row, Rows, RunLog
 from htpsim.results.metric import BoolArray, IntArray
 
 
@@ -23,6 +23,8 @@ class Table:
 
     def __init__(self, names: Sequence[str], rows: Sequence[Row] | IntArray) -> None:
         self.names = tuple(names)
+        if isinstance(rows, Rows):
+            rows = rows.array
         if isinstance(rows, np.ndarray):
             self._rows = rows
         else:

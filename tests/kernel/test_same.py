@@ -1,4 +1,4 @@
-"""The kernel, interpreted, leaves behind what the reference engine does, bit for bit, on scenarios over every feature."""
+"""The kernel, interpreted, leaves behind what the reference engine does, to the bit, over every feature."""
 
 from __future__ import annotations
 
