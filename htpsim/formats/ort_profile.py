@@ -296,7 +296,8 @@ def _facts(profile: OrtProfile) -> tuple[Fact, ...]:
     ]
     rows += _spread("session", "run", [item.duration for item in profile.runs])
     rows += _spread("session", "executor of a run", [item.duration for item in profile.named(EXECUTE)])
-    rows += [Fact("session", "execution provider", name) for name in profile.providers]
+    ran = {node.provider: node.duration.line for node in reversed(profile.nodes)}
+    rows += [Fact("session", "execution provider", name, line=ran[name]) for name in profile.providers]
     kernels = profile.kernels()
     longest = sorted(kernels, key=lambda name: -sum(item.duration.value for item in kernels[name]))
     for name in longest[:_LISTED_MAX]:
