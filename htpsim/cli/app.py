@@ -19,6 +19,7 @@ from htpsim.cli.imports import import_file
 from htpsim.cli.report import report
 from htpsim.cli.rules import check, explain_policy, policies, validate
 from htpsim.cli.score import score
+from htpsim.cli.sensitivity import sensitivity
 from htpsim.cli.simulations import compare, run
 from htpsim.cli.sweep import sweep
 from htpsim.errors import HtpsimError
@@ -41,7 +42,7 @@ def cli() -> None:
 
 
 for command in (
-    *(run, compare, sweep, report, blame, fit),
+    *(run, compare, sweep, sensitivity, report, blame, fit),
     *(scenarios, calibrate, score, inspect, import_file, export, schema),
     *(policies, check, explain_policy, validate),
 ):

@@ -119,7 +119,7 @@ def read_grid(tasks: Sequence[Task], outcomes: Sequence[Outcome]) -> SignGrid:
     options = list(dict.fromkeys(option for option, _ in summaries))
     first, *variants = dict.fromkeys(variant for _, variant in summaries)
     differences = {
-        (option, variant, metric): _difference(summaries[option, first], summaries[option, variant], metric)
+        (option, variant, metric): difference_of(summaries[option, first], summaries[option, variant], metric)
         for option in options
         for variant in variants
         for metric in METRICS
@@ -129,7 +129,7 @@ def read_grid(tasks: Sequence[Task], outcomes: Sequence[Outcome]) -> SignGrid:
     )
 
 
-def _difference(first: Sequence[Summary], other: Sequence[Summary], metric: str) -> Difference:
+def difference_of(first: Sequence[Summary], other: Sequence[Summary], metric: str) -> Difference:
     """Compare replication by replication: both saw the same draws."""
     shares = []
     for a, b in zip(first, other, strict=True):

@@ -1,0 +1,42 @@
+"""The command that asks which assumption moves an answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from htpsim.cli.options import Duration, Given
+from htpsim.cli.options import as_json as json_option
+from htpsim.cli.terminal import progress, show, show_json, working
+
+
+@click.command()
+@click.argument("scenario")
+@click.option("--variant", "variants", multiple=True, metavar="NAME",
+              help="The first is what the others are compared with; by default the first two.")  # fmt: skip
+@click.option("--case", metavar="NAME", help="Case of the file.")
+@click.option("--option", "options", multiple=True, metavar="NAME.OPTION", help="Option of an assumption; repeatable.")
+@click.option("--only", multiple=True, metavar="KEY", help="Vary only this parameter; repeatable.")
+@click.option("--set", "set_values", multiple=True, metavar="KEY=VALUE", help="Override a value; repeatable.")
+@click.option("--for", "duration", type=Duration(), metavar="TIME", help="Measured time, of which a quarter is run.")
+@click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed of every draw.")
+@click.option("--workers", type=click.IntRange(1), metavar="N", help="Processes; the results do not depend on it.")
+@json_option
+def sensitivity(scenario: str, variants: tuple[str, ...], as_json: bool, **asked: Any) -> None:
+    """Ask which assumption moves an answer.
+
+    Varies every parameter that is not known over its range, one at a time, and shows what that does to the difference
+    between two variants: a tornado, what turns the answer round, and from which value on.
+    """
+    values = {name: asked.pop(name) for name in ("set_values", "duration", "seed")}
+    settings = Given(**values, replications=None, workers=None, out=None, as_json=as_json).assignments()
+    with working("loading"):
+        from htpsim.experiments.sensitivity import sensitivity as ask
+        from htpsim.report.sensitivity import sensitivity_dict, sensitivity_page
+    with progress("sensitivity") as told:
+        found = ask(scenario, variants=variants or None, set_values=settings, progress=told, **asked)
+    if as_json:
+        show_json(sensitivity_dict(found))
+    else:
+        show(sensitivity_page(found))
