@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -146,12 +146,8 @@ def calibrate(  # noqa: PLR0913 - all but the first have a name and a default
     >>> [(key, leaf.value, leaf.n) for key, leaf in found.values]
     [('models.vit.contexts.vit.weights', '406MiB', None), ('models.vit.graphs.vit.service', '2.9504ms', 5)]
     """
-    if method not in METHODS:
-        raise HtpsimError(unknown_name("method", method, METHODS))
-    if statistic not in STATISTICS:
-        raise HtpsimError(unknown_name("statistic", statistic, STATISTICS))
-    if not 1 <= instances <= INSTANCES_MAX:
-        raise HtpsimError(f"instances: got {instances}, expected 1 to {INSTANCES_MAX}")
+    asked = _asked(method, statistic, instances)
+    asked = replace(asked, image_tokens=image_tokens, as_recorded=as_recorded)
     choice = published.Choice(component=component, device=device, runtime=runtime, precision=precision)
     evidence = Evidence()
     for role, given in (("other", _listed(files)), ("vit", _listed(vit))):
@@ -160,12 +156,18 @@ def calibrate(  # noqa: PLR0913 - all but the first have a name and a default
             evidence.files.append(Path(path).name)
             _take(report, cast(Role, role), choice, evidence)
     configs.take_sizes(sizes, nbytes, evidence)
-    asked = Asked(
-        instances=instances, method=cast(Method, method), statistic=statistic, image_tokens=image_tokens,
-        as_recorded=as_recorded,
-    )  # fmt: skip
-    tree = build(evidence, asked)
-    return Calibration(tuple(evidence.files), tree, tuple(evidence.warnings))
+    return Calibration(tuple(evidence.files), build(evidence, asked), tuple(evidence.warnings))
+
+
+def _asked(method: str, statistic: str, instances: int) -> Asked:
+    """Return what was asked, once it is known to be possible."""
+    if method not in METHODS:
+        raise HtpsimError(unknown_name("method", method, METHODS))
+    if statistic not in STATISTICS:
+        raise HtpsimError(unknown_name("statistic", statistic, STATISTICS))
+    if not 1 <= instances <= INSTANCES_MAX:
+        raise HtpsimError(f"instances: got {instances}, expected 1 to {INSTANCES_MAX}")
+    return Asked(instances=instances, method=cast(Method, method), statistic=statistic)
 
 
 def _listed(given: Path_ | Sequence[Path_]) -> list[Path_]:
