@@ -311,6 +311,36 @@ def test_sizes_by_hand_and_by_table_are_the_same(tmp_path: Path) -> None:
     assert value(one, "models.llm.contexts.part0.weights").value == "400MB"
 
 
+def test_the_facts_of_a_binary_are_those_of_the_context_that_holds_its_graphs(tmp_path: Path) -> None:
+    profiles = [csv_profile(tmp_path / f"{name}.csv", [900] * 6, f"vit_{name}") for name in ("prefill", "decode")]
+    found = calibrate([], vit=[FIXTURES / "ctxinfo_two_graphs.json", *profiles], image_tokens=64)
+    terms = {key.rpartition(".")[2]: leaf.value for key, leaf in found.values if ".contexts." in key}
+
+    # Shared weights once and each graph's own; run lists and I/O of both; the larger spill-fill and VTCM.
+    assert terms == {
+        "weights": "2500256B", "run_list": "60kB", "io": "100kB", "spill_fill": "40KiB", "vtcm_backup": "8MiB",
+        "file": "3MB",
+    }  # fmt: skip
+    assert {row["context"] for row in found.tree["models"]["vit"]["graphs"]} == {"vit_prefill"}
+    assert value(found, "device.arch").value == "v81"
+    found.check()
+
+
+def test_bytes_over_dram_are_the_compilers_count(tmp_path: Path) -> None:
+    log = tmp_path / "generator.log"
+    summary = (
+        "====== DDR bandwidth summary ======\nspill_bytes=0\nfill_bytes=0\nwrite_total_bytes={}\nread_total_bytes={}\n"
+    )
+    log.write_text("Starting stage: A\n" + summary.format(1000, 9000), encoding="utf-8")
+    profile = csv_profile(tmp_path / "p.csv", [900] * 6)
+    found = calibrate([], vit=[profile, log], nbytes=["vit.weights=1MB"], image_tokens=64)
+
+    assert value(found, "models.vit.graphs.vit.dram").value == "10kB"
+    found.check()
+    more = csv_profile(tmp_path / "q.csv", [900] * 6, "other")
+    assert said(calibrate([], vit=[profile, more, log]), "left out")
+
+
 def test_memory_terms_of_a_service_log_are_the_vits(tmp_path: Path) -> None:
     found = calibrate(FIXTURES / "console_service.log", vit=csv_profile(tmp_path / "p.csv", [900] * 6, "veg"))
     terms = {key.rpartition(".")[2]: leaf.value for key, leaf in found.values if ".contexts.veg." in key}

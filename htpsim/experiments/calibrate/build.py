@@ -104,7 +104,7 @@ def _flat(role: str, timings: Sequence[Timing], evidence: Evidence, asked: Asked
     graphs: dict[str, list[Timing]] = {}
     for item in timings:
         graphs.setdefault(item.graph, []).append(item)
-    rows = [
+    rows: list[Tree] = [
         {
             "name": plain_name(name, number),
             "graph": name,
@@ -113,6 +113,14 @@ def _flat(role: str, timings: Sequence[Timing], evidence: Evidence, asked: Asked
         }
         for number, (name, found) in enumerate(graphs.items())
     ]
+    moved = [stated for owner, stated in evidence.dram if owner == role]
+    if len(moved) == len(rows):
+        rows = [row | {"dram": stated_leaf(stated)} for row, stated in zip(rows, moved, strict=True)]
+    elif moved:
+        evidence.warn(
+            f"{role}: {len(moved)} graphs whose bytes over DRAM are counted, and {len(rows)} that are timed: the log "
+            "does not name them, so they are left out"
+        )
     model: Tree = {"role": role, "graphs": rows}
     if role == "vit" and asked.image_tokens is not None:
         model["tokens_per_image"] = asked.image_tokens
@@ -139,7 +147,7 @@ def _ordered(model: Tree, chip: str) -> Tree:
     lists = ("contexts", "graphs", "prefill", "decode")
     plain = {key: value for key, value in model.items() if key not in lists} | ({"chip": chip} if chip else {})
     rows = {key: model[key] for key in lists if key in model}
-    keys = ("name", "context", "tier_tokens", "service")
+    keys = ("name", "context", "tier_tokens", "service", "dram")
     return plain | {
         name: [{key: row[key] for key in keys if key in row} | row for row in found] for name, found in rows.items()
     }

@@ -185,6 +185,7 @@ def _take(report: Report, role: Role, choice: published.Choice, evidence: Eviden
         "aihub-perf": lambda: published.take_perf(report, choice, role, evidence),
         "genie-config": lambda: configs.take_model(report, evidence),
         "htp-backend-ext": lambda: configs.take_device(report, evidence),
+        "qnn-context-log": lambda: configs.take_generator(report, role, evidence),
         "qnn-context-info": lambda: configs.take_context(report, role, evidence),
     }
     if report.format not in takers and FORMATS[report.format].service_time is not None:

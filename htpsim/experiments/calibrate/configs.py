@@ -13,6 +13,7 @@ from htpsim.formats import Report, device_facts, model_facts
 from htpsim.formats.configured import context_facts
 from htpsim.formats.genie_config import GenieConfig
 from htpsim.formats.genie_console import variant_of
+from htpsim.formats.qnn_context_log import ContextLog
 from htpsim.scenario.configs import device_table, model_table
 from htpsim.scenario.document import read_toml
 from htpsim.scenario.quantities import parse
@@ -80,8 +81,21 @@ def take_context(report: Report, role: Role, evidence: Evidence) -> None:
     else:
         own: Role | None = "vit" if role == "vit" else None
         evidence.contexts.append(ContextBytes(role=own, name=plain_name(names[0], 0), graphs=names, terms=terms))
+    if info.dsp_arch is not None:
+        origin = Origin(report.path, info.dsp_arch.line, what="architecture")
+        evidence.state(evidence.device, "arch", Stated(f"v{info.dsp_arch.value}", origin))
     if info.soc_model is not None:
         evidence.chips.append((f"SoC {info.soc_model.value}", Origin(report.path, info.soc_model.line, what="SoC")))
+
+
+def take_generator(report: Report, role: Role, evidence: Evidence) -> None:
+    """Take what the compiler counts an execution to move over DRAM; it does not say of which graph."""
+    log: ContextLog = report.data
+    for graph in log.graphs:
+        if graph.dram_bytes and graph.read_total_bytes is not None:
+            what = "bytes read and written in one execution, by the compiler's count"
+            origin = Origin(report.path, graph.read_total_bytes.line, what=what)
+            evidence.dram.append((role, Stated(graph.dram_bytes, origin, "derived", "bytes")))
 
 
 def _stated(given: Mapping[str, Any]) -> Stated:

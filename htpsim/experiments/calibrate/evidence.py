@@ -130,6 +130,9 @@ class Evidence:
     workload: dict[str, Origin] = field(default_factory=dict)
     """Where the two come from."""
 
+    dram: list[tuple[Role, Stated]] = field(default_factory=list)
+    """Bytes that one execution of a graph moves, in the order of the graphs of a role; their log does not name them."""
+
     chips: list[tuple[str, Origin]] = field(default_factory=list)
     span_ns: int | None = None
     """How long the one recorded run took, from its first graph to its last."""
