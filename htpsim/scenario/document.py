@@ -46,7 +46,9 @@ def find(name: str, where: str = "") -> Path:
     if path.suffix == ".toml" or (name not in known and path.is_file()):
         return path
     if name not in known:
-        raise ScenarioError(unknown_name(where or "scenario", name, known) + " (or the path of a .toml file)")
+        close = nearest(name, known)
+        listed = [shown for shown in known if "/" not in shown or shown == close]
+        raise ScenarioError(unknown_name(where or "scenario", name, listed) + " (or the path of a .toml file)")
     return known[name]
 
 
