@@ -14,7 +14,7 @@ _FILE = click.Path(path_type=Path)
 
 
 @click.command()
-@click.argument("files", metavar="FILE...", nargs=-1, type=_FILE)
+@click.argument("files", metavar="[FILE]...", nargs=-1, type=_FILE)
 @click.option("-o", "--output", type=_FILE, metavar="FILE", help="Write the scenario there; else print it.")
 @click.option(
     "--vit",
@@ -34,13 +34,9 @@ _FILE = click.Path(path_type=Path)
 )
 @click.option("--image-tokens", type=click.IntRange(0), metavar="N", help="Prompt tokens that one image becomes.")
 @click.option("--as-recorded", is_flag=True, help="The one run of a verbose log, to score it against the log.")
-@click.option(
-    "--method",
-    type=click.Choice(["auto", "constant", "sample", "fit"]),
-    default="auto",
-    help="How service times are modelled.",
-)
-@click.option("--statistic", type=click.Choice(["average", "median"]), default="average", help="What a constant is.")
+@click.option("--method", default="auto", metavar="NAME",
+              help="How service times are modelled: auto, constant, sample or fit.")  # fmt: skip
+@click.option("--statistic", default="average", metavar="NAME", help="What a constant is: average or median.")
 @click.option("--component", metavar="NAME", help="Of a perf.yaml: which component.")
 @click.option("--device", metavar="NAME", help="Of a perf.yaml: which device.")
 @click.option("--runtime", metavar="NAME", help="Of a perf.yaml: which runtime.")

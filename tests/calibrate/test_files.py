@@ -275,6 +275,29 @@ def test_a_configuration_a_log_and_a_profile_make_instances_that_run(tmp_path: P
     assert {client.kind for client in summary.clients.values()} == {"instance"}
 
 
+def test_configurations_and_profiles_alone_make_instances_that_run(tmp_path: Path) -> None:
+    """No console log: each part of the LLM was profiled by qnn-net-run, as one does without Genie."""
+    times = {"prompt_ar32_cl256": 9000, "token_ar1_cl256": 5000}
+    parts = [
+        csv_profile(tmp_path / f"{name}{part}.csv", [us + 10 * part] * 6, f"{name}_{part}_of_2")
+        for name, us in times.items()
+        for part in (1, 2)
+    ]
+    files = [*parts, EXAMPLES / "genie_config.json", EXAMPLES / "htp_backend_ext_config.json"]
+    found = calibrate(files, vit=csv_profile(tmp_path / "vit.csv", [20_000] * 6), instances=3, image_tokens=64)
+    found.write(tmp_path / "three.toml")
+    single = htpsim.run(
+        tmp_path / "three.toml", replication=0, workers=1,
+        set_values=["run.duration=3s", "instances.text_tokens=32", "instances.output_tokens=20"],
+    )  # fmt: skip
+
+    assert [client.kind for client in single.summaries[0].clients.values()] == ["instance"] * 3
+    # 64 tokens of the image and 32 of text are three chunks, each 18.03 ms; waiting comes on top.
+    prefill = single.summaries[0].overall.prefill
+    assert prefill.mean.value is not None
+    assert prefill.mean.value >= 3 * (9010 + 9020) * 1000
+
+
 def test_the_image_is_part_of_the_prompt_that_a_log_states() -> None:
     found = example()
 

@@ -48,7 +48,7 @@ def test_calibrate_as_json(capsys: pytest.CaptureFixture[str]) -> None:
         ((), "got no file"),
         (("nowhere.log",), "no such file"),
         ((LOG, "--instances", "0"), "--instances"),
-        ((LOG, "--method", "magic"), "--method"),
+        ((LOG, "--method", "samples"), "did you mean 'sample'"),
         ((LOG, "--bytes", "vit"), "expected ROLE.TERM=SIZE"),
         ((LOG, "-o", "no/such/folder/m.toml"), "no folder that exists"),
         ((str(EXAMPLES / "genie_config.json"),), "no time of any graph"),
