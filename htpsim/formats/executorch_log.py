@@ -23,12 +23,12 @@ _MARK: Final = "Event Data:"
 _SPENT: Final = "[Time consuming "
 _EVENT: Final = re.compile(
     r".{0,200}?Type: (?P<id>\d{1,9}), (?P<phase>\w{1,20}) Event Name: (?P<name>\S.{0,200}?), "
-    r"Event Data: (?P<digits>\d{1,18}) (?P<unit>[A-Za-z/]{1,20})\s*",
+    r"Event Data: (?P<digits>\d{1,18}) (?P<unit>[A-Za-z/]{1,20})",
     re.ASCII,
 )
 _TIME: Final = re.compile(
     r".{0,200}?\[Time consuming (?P<what>[\w ()]{1,80})\] (?P<name>[A-Za-z][\w ]{0,40}?):?"
-    r"(?: took)? (?P<digits>\d{1,18}) (?P<unit>[A-Za-z]{1,20})\s*",
+    r"(?: took)? (?P<digits>\d{1,18}) (?P<unit>[A-Za-z]{1,20})",
     re.ASCII,
 )
 _UNITS: Final = {
@@ -41,6 +41,7 @@ _UNITS: Final = {
     "count": "count",
 }
 _EVENTS_MAX: Final = 1000
+_LINE_MAX: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,14 +135,14 @@ def _parse(source: Source, lenient: bool) -> tuple[ExecutorchLog, tuple[str, ...
 
 
 def _event(source: Source, number: int, line: str) -> BackendEvent:
-    found = _EVENT.fullmatch(line)
+    found = _EVENT.fullmatch(line.strip()) if len(line) < _LINE_MAX else None
     if found is None:
         raise source.error(number, shown(line), "an event that ends in 'Event Data: 16303 us'")
     return BackendEvent(int(found["id"]), found["phase"], found["name"], _value(source, number, found))
 
 
 def _time(source: Source, number: int, line: str) -> RunnerTime:
-    found = _TIME.fullmatch(line)
+    found = _TIME.fullmatch(line.strip()) if len(line) < _LINE_MAX else None
     if found is None:
         raise source.error(number, shown(line), "a time that ends in a number and its unit")
     return RunnerTime(found["what"], _value(source, number, found))

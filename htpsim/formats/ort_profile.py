@@ -32,9 +32,9 @@ KERNEL: Final = "kernel"
 
 _ENDS: Final = {"_kernel_time": KERNEL, "_fence_before": "fence before", "_fence_after": "fence after"}
 _EXPECTED: Final = "a profile of ONNX Runtime: a list of events with 'cat', 'dur' and 'name'"
-_FIRST: Final = re.compile(r'\s*\[?\s*\{[^{}]{0,400}"cat"\s*:\s*"(?:Session|Node|Kernel|Api)"')
+_FIRST: Final = re.compile(r'\s*+\[?\s*+\{[^{}]{0,400}"cat"\s*:\s*"(?:Session|Node|Kernel|Api)"')
 # What a cut line still says; each is looked for in the beginning of the line only.
-_CAT: Final = re.compile(r'\s*[\[,]?\s*\{\s*"cat"\s*:\s*"(\w+)"')
+_CAT: Final = re.compile(r'\s*+[\[,]?\s*+\{\s*+"cat"\s*:\s*"(\w+)"')
 _TIMES: Final = re.compile(r'"dur"\s*:\s*(\d{1,18})\s*,\s*"ts"\s*:\s*(\d{1,18})\s*,')
 _NAME: Final = re.compile(r'"name"\s*:\s*"([^"\\]{0,500})"')
 _PROVIDER: Final = re.compile(r'"provider"\s*:\s*"(\w{1,80})"')

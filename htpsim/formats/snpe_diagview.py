@@ -39,10 +39,11 @@ _LAYER: Final = re.compile(
     re.ASCII,
 )
 _MARKUP: Final = re.compile(r"[-=_*`#~\s]*")
-_HEADING: Final = re.compile(r"#{1,6} (?P<title>\S.{0,200}?)\s*")
+_HEADING: Final = re.compile(r"#{1,6} (?P<title>\S.{0,200})")
 _COUNTS: Final = "Num times"
 _LISTED_MAX: Final = 200
 _BLOCKS_MAX: Final = 1000
+_LINE_MAX: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +177,7 @@ def _parse(source: Source, lenient: bool) -> tuple[SnpeLog, tuple[str, ...]]:
     inside = False
     for number, line in enumerate(source.lines, start=1):
         text = line.strip()
-        found = _HEADING.fullmatch(text)
+        found = _HEADING.fullmatch(text) if len(text) < _LINE_MAX else None
         if found or text.startswith("```"):
             heading, inside = (found["title"] if found else heading), False
             continue

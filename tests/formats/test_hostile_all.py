@@ -60,7 +60,7 @@ class Size:
     values: int
 
 
-SMALL, FULL = Size(200_000, 1_500, 4_000), Size(10_000_000, 30_000, 600_000)
+SMALL, FULL = Size(200_000, 1_500, 4_000), Size(10_000_000, 10_000, 510_000)
 Attack = Callable[[str, Size], str]
 _NUMBER = re.compile(r"(?<=[ :,\[])\d+(?:\.\d+)?(?=[ ,\]}\n])")
 _COLON = re.compile(r'(?<=")\s*:\s*(?=[\d"{\[tfn])')
@@ -82,6 +82,11 @@ EVERYWHERE: dict[str, Attack] = {
     "a line of 10 MB": lambda text, size: middle(text, "a" * size.line),
     "a line of 10 MB of digits": lambda text, size: middle(text, "9" * size.line),
     "a line of 10 MB of spaces": lambda text, size: middle(text, " " * size.line),
+    "spaces before everything": lambda text, size: " " * size.line + text,
+    "line ends before everything": lambda text, size: "\n" * (size.line // 20) + text,
+    "tabs after each line": lambda text, size: text.replace("\n", "\t" * (size.line // 100) + "\n"),
+    "spaces within each line": lambda text, size: text.replace(" ", " " * (size.line // 1000)),
+    "a word far behind a line": lambda text, size: text.replace("\n", " " * (size.line // 100) + "x\n"),
     "the whole again and again": lambda text, size: (text + "\n") * max(2, size.line // 8 // len(text)),
     "one line again and again": lambda text, size: middle(
         text, (text.split("\n")[len(text.split("\n")) // 2] + "\n") * size.many
