@@ -91,13 +91,13 @@ def mutated(lines: list[str], seed: int) -> str:
 @pytest.mark.parametrize("lines", [LOG, PROFILE], ids=["log", "profile"])
 def test_damaged_files_are_calibrated_or_refused(tmp_path: Path, lines: list[str]) -> None:
     happened: Counter[str] = Counter()
-    for seed in range(8):
+    for seed in range(4):
         path = tmp_path / f"damaged{seed}"
         path.write_text(mutated(lines, seed), encoding="utf-8")
         happened[outcome(path)] += 1
 
     assert happened["calibrated"] >= 1, happened
-    assert happened["calibrated"] + happened["refused"] == 8, happened
+    assert happened["calibrated"] + happened["refused"] == 4, happened
 
 
 @pytest.mark.verify
