@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from htpsim.experiments.calibrate import calibrate as calibrate
     from htpsim.experiments.compare import Comparison as Comparison
     from htpsim.experiments.compare import compare as compare
+    from htpsim.experiments.engine import simulate as simulate
     from htpsim.experiments.fit import Fits as Fits
     from htpsim.experiments.fit import fit as fit
     from htpsim.experiments.score import Score as Score
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from htpsim.results.run import RunResult as RunResult
     from htpsim.scenario import ScenarioFile as ScenarioFile
     from htpsim.scenario import load as load
-    from htpsim.sim import simulate as simulate
     from htpsim.spec import Scenario as Scenario
 
     __version__: str
@@ -55,7 +55,7 @@ _HOMES: Final = {
     "read": ("htpsim.formats", "read"),
     "run": ("htpsim.experiments.single", "run_one"),
     "score": ("htpsim.experiments.score", "score"),
-    "simulate": ("htpsim.sim", "simulate"),
+    "simulate": ("htpsim.experiments.engine", "simulate"),
     "sweep": ("htpsim.experiments.sweep", "sweep"),
 }
 """Public name -> module and name in it."""

@@ -12,6 +12,7 @@ import click
 
 from htpsim.cli.blame import blame
 from htpsim.cli.calibrate import calibrate
+from htpsim.cli.diff_engines import diff_engines
 from htpsim.cli.export import export
 from htpsim.cli.files import inspect, scenarios, schema
 from htpsim.cli.fit import fit
@@ -44,7 +45,7 @@ def cli() -> None:
 for command in (
     *(run, compare, sweep, sensitivity, report, blame, fit),
     *(scenarios, calibrate, score, inspect, import_file, export, schema),
-    *(policies, check, explain_policy, validate),
+    *(policies, check, explain_policy, validate, diff_engines),
 ):
     cli.add_command(command)
 

@@ -66,6 +66,7 @@ class Given:
     lang: str = "en"
     precision: float | None = None
     budget: int | None = None
+    engine: str | None = None
 
     def sharpness(self) -> Precision | None:
         """Return how narrow the intervals are to be, where that was asked.
@@ -98,7 +99,8 @@ class Given:
         settings = list(self.set_values)
         quoted = None if self.duration is None else f'"{self.duration}"'
         own = {"seed": self.seed, "duration": quoted, "replications": self.replications}
-        names = {"seed": "--seed", "duration": "--for", "replications": "--replications"}
+        own |= {"engine": None if self.engine is None else f'"{self.engine}"'}
+        names = {"seed": "--seed", "duration": "--for", "replications": "--replications", "engine": "--engine"}
         keys = {assignment.partition("=")[0].replace(" ", "") for assignment in self.set_values}
         for key, value in own.items():
             if value is not None and f"run.{key}" in keys:
@@ -122,6 +124,8 @@ def shared(command: Command) -> Command:
                      help="Repetitions that --precision may cost; by default 30."),
         click.option("--workers", type=click.IntRange(1), metavar="N",
                      help="Processes; the results do not depend on it."),
+        click.option("--engine", type=click.Choice(("auto", "reference", "kernel")),
+                     help="Which engine runs it; all leave the same."),
         click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Write a run directory."),
         click.option("--report", type=click.Path(path_type=Path), metavar="FILE", help="Write an HTML report."),
         lang_option,

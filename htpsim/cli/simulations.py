@@ -65,6 +65,8 @@ def run(
             from htpsim.formats.trace import next_steps, write_trace
 
             write_trace(single.trace(), trace)
+    if single.log.engine_why:
+        note(f"Ran in the reference engine: {single.log.engine_why}.")
     if asked.as_json:
         show_json(single_dict(single))
     else:

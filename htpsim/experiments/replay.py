@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from htpsim.scenario.quantities import write
 from htpsim.spec import Scenario
 
-_OWN_OPTIONS = ("run.seed", "run.duration", "run.replications")
+_OWN_OPTIONS = ("run.seed", "run.duration", "run.replications", "run.engine")
 """Assignments that the command spells as options, or that do not matter to one replication."""
 
 

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from htpsim.errors import HtpsimError, IllegalTransition, InvariantError
+from htpsim.experiments.engine import simulate
 from htpsim.experiments.trace import trace_of
 from htpsim.invariants import check_trace
 from htpsim.results.log import RunLog
 from htpsim.results.run import RunResult
 from htpsim.results.summary import Summary
-from htpsim.sim import simulate
 from htpsim.spec import Scenario
 
 Result = TypeVar("Result")

@@ -15,12 +15,15 @@ from htpsim.kernel.store import Store, matrix
 from htpsim.results.columns import Execute, Request
 from htpsim.results.loaded import Loaded
 from htpsim.results.log import Rows, RunLog
-from htpsim.sched import policy_class
+from htpsim.sched import POLICIES, policy_class
 from htpsim.spec.plan import Plan
 
 
 class NeedsReference(Exception):
-    """Something went wrong in a run; the reference engine has the words for it."""
+    """A run is left to the reference engine: something went wrong in it, or a policy cannot be compiled.
+
+    Its text is what a reader should be told of it: nothing, where the reference engine will say it better.
+    """
 
 
 def simulate(plan: Plan, loaded: Loaded, replication: int = 0, *, compiled: bool | None = None) -> RunLog:
@@ -53,20 +56,32 @@ def _store(layout: Layout, compiled: bool | None) -> Store:
     """Return the tables of a run with what works on them."""
     from htpsim.kernel.compiled import CompiledStore, can_compile
 
-    return CompiledStore(layout) if (can_compile() if compiled is None else compiled) else Store(layout)
+    if not (can_compile() if compiled is None else compiled):
+        return Store(layout)
+    try:
+        return CompiledStore(layout)
+    except Exception as error:
+        if layout.policy in POLICIES.values():
+            raise
+        # Whatever keeps Numba from compiling a user's policy, it runs in the reference engine as it is.
+        reason = str(error).strip().splitlines() or [type(error).__name__]
+        raise NeedsReference(f"policy {layout.policy.name} cannot be compiled: {reason[0]}") from error
 
 
 def run(store: Store) -> None:
     """Go through the whole run, making room when the loop asks for it."""
     store.call("open_run")
     while True:
-        stop = store.call("advance")
+        try:
+            stop = store.call("advance")
+        except (IndexError, ZeroDivisionError) as error:  # a user's policy; nothing else can
+            raise NeedsReference("") from error
         if stop == ROOM:
             store.make_room()
         elif stop == THREADS:
             store.add_threads()
         elif stop == FAULT:
-            raise NeedsReference
+            raise NeedsReference("")
         else:
             assert stop == ENDED
             return
@@ -81,14 +96,14 @@ def find_fault(store: Store, measured_ns: int) -> None:
     state = store.state
     in_flight = store.in_flight()
     if in_flight and state.due_ns == NO_TIME and not (state.queued or state.returning or state.wanted):
-        raise NeedsReference
+        raise NeedsReference("")
     lanes, shells = store.records("lanes"), store.records("shells")
     for number, accounts in enumerate(store.accounts()):
         lane = lanes[number]
         if lane.waiting and not lane.holders and (shells[number].timer_ns == NEVER or not shells[number].grants):
             oldest_ns = min(int(a.called_ns) for a in accounts if a.waiting)
             if state.end_ns - oldest_ns > measured_ns // 2:
-                raise NeedsReference
+                raise NeedsReference("")
 
 
 def log_of(store: Store, plan: Plan, loaded: Loaded, replication: int) -> RunLog:

@@ -29,7 +29,7 @@ HONOURED: Final[dict[str, frozenset[str]]] = {
         "Guard": "policy params slots slots_per scope registration unregistered default_weight overhead_ns gap_inside",
         "Registry": "llm vit llm_copies vit_copies waits_for_load",
         "Runtime": "embedding_raw_apis on_throw",
-        "Run": "duration_ns warmup_ns seed replications",
+        "Run": "duration_ns warmup_ns seed replications engine",
         "Instance": "name process weight guard_priority vit llm vit_path vit_thread llm_path vit_priority llm_priority "
         "arrivals images text_tokens output_tokens dialog_turns queue_limit drop host_gap_graph_ns host_gap_step_ns "
         "stale_handle_of ttft_deadline_ns itl_deadline_ns",
@@ -55,6 +55,7 @@ WORDS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("Registry", "llm_copies"): ("per-core", "per-device", "per-process"),
     ("Registry", "vit_copies"): ("per-core", "per-device", "per-process"),
     ("Runtime", "on_throw"): ("fail", "fallback"),
+    ("Run", "engine"): ("auto", "reference", "kernel"),
     ("Instance", "vit_path"): ("genie", "qnn", "host"),
     ("Instance", "vit_thread"): ("same",),
     ("Instance", "llm_path"): ("genie", "qnn"),

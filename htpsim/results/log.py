@@ -64,6 +64,8 @@ class RunLog:
     scenario: Scenario
     replication: int
     engine: str
+    engine_why: str = ""
+    """why it was not the compiled one, where a reader may want to know; in no summary"""
     ready_ns: int = 0
     """all loads have ended"""
     start_ns: int = 0

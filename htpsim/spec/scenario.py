@@ -108,6 +108,9 @@ class Run:
     warmup_ns: int = param("choice", "time after loading that is not measured", default=0, unit="ns")
     seed: int = param("choice", "seed of every draw", default=1)
     replications: int = param("choice", "independent repetitions", default=3)
+    engine: Literal["auto", "reference", "kernel"] = param(
+        "choice", "which engine runs it; both leave the same log, the kernel is compiled and faster", default="auto"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,127 @@
+"""Which engine runs a scenario: the reference engine, or the compiled one, which is faster and leaves the same log.
+
+``auto`` takes the compiled engine where it knows everything in the scenario and its code for the guard's policy was
+compiled before, or where the run is long enough to be worth compiling it now, which takes half a minute. Whatever it
+cannot tell in words, a deadlock or a fault of a policy, it leaves to the reference engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Literal
+
+import numpy as np
+
+from htpsim.errors import ScenarioError
+from htpsim.kernel import NeedsReference, unsupported
+from htpsim.kernel import simulate as simulate_kernel
+from htpsim.kernel.compiled import can_compile, is_compiled
+from htpsim.results.log import RunLog
+from htpsim.sched import POLICIES, policy_class
+from htpsim.sim import simulate as simulate_reference
+from htpsim.sim.loads import load_alone
+from htpsim.spec import Scenario
+from htpsim.spec.plan import Plan, make_plan
+
+Engine = Literal["auto", "reference", "kernel"]
+ENGINES: Final = ("auto", "reference", "kernel")
+
+WORTH_COMPILING: Final = 2_000_000
+"""GraphExecutes that the reference engine takes as long for as compiling takes, and more."""
+
+
+def simulate(
+    scenario: Scenario,
+    replication: int = 0,
+    *,
+    engine: Engine | None = None,
+    check: bool = False,
+    progress: Callable[[float], None] | None = None,
+) -> RunLog:
+    """Run one replication of a scenario in the engine that is asked for.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        What to simulate; it must have passed its checks.
+    replication : int
+        Which of the independent repetitions.
+    engine : str, optional
+        "auto", "reference" or "kernel"; by default what the scenario says.
+    check : bool
+        Validate every state machine after every action; only the reference engine does.
+    progress : callable, optional
+        Told now and then, by the reference engine, which share of the time has passed.
+
+    Returns
+    -------
+    RunLog
+        The same from either engine; its `engine` and `engine_why` say which it was.
+
+    Raises
+    ------
+    ScenarioError
+        When "kernel" is asked for what that engine does not know.
+
+    Examples
+    --------
+    >>> simulate(Scenario(), engine="reference").engine
+    'reference'
+    """
+    chosen, why = choose_engine(scenario, engine, check=check)
+    if chosen == "kernel":
+        try:
+            plan = make_plan(scenario)
+            log = simulate_kernel(plan, load_alone(plan), replication)
+        except NeedsReference as reason:
+            why = str(reason)
+        else:
+            if progress:
+                progress(1.0)
+            return log
+    log = simulate_reference(scenario, replication, check=check, progress=progress)
+    log.engine_why = why
+    return log
+
+
+def choose_engine(scenario: Scenario, engine: Engine | None = None, *, check: bool = False) -> tuple[str, str]:
+    """Return which engine is taken, and why it is not the compiled one where a reader may want to know.
+
+    Raises
+    ------
+    ScenarioError
+        When "kernel" is asked for what that engine does not know, or a name that is none is given.
+
+    Examples
+    --------
+    >>> choose_engine(Scenario(), "kernel")
+    ('kernel', '')
+    """
+    asked = engine or scenario.run.engine
+    if asked not in ENGINES:
+        raise ScenarioError(f"run.engine: got '{asked}', expected {', '.join(ENGINES)}")
+    if asked == "reference":
+        return "reference", ""
+    unknown = unsupported(scenario)
+    if check:
+        unknown = "checks after every action"
+    if asked == "kernel":
+        if unknown:
+            raise ScenarioError(f"run.engine: got 'kernel', which does not know {unknown}; expected auto or reference")
+        return "kernel", ""
+    if unknown:
+        return "reference", "" if check else f"the compiled engine does not know {unknown}"
+    if not can_compile():
+        return "reference", ""
+    ready = is_compiled(policy_class(scenario.guard.policy))
+    return ("kernel" if ready or worth_compiling(make_plan(scenario)) else "reference"), ""
+
+
+def worth_compiling(plan: Plan) -> bool:
+    """Tell whether a run is so long that compiling first is sooner done; only for htpsim's own policies."""
+    graphs = [graph for client in plan.clients for model in client.models for graph in model.all_graphs]
+    if not graphs or plan.scenario.guard.policy not in POLICIES:
+        return False
+    run, cores = plan.scenario.run, plan.scenario.device.cores
+    mean_ns = float(np.mean([max(1.0, float(np.mean(graph.solo_ns))) for graph in graphs]))
+    return cores * run.duration_ns * run.replications / mean_ns > WORTH_COMPILING

@@ -1,0 +1,115 @@
+"""Which engine runs what, what a reader is told of it, and where two of them part."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+
+from htpsim.cli.app import cli
+from htpsim.errors import InvariantError, ScenarioError
+from htpsim.experiments import engine as engines
+from htpsim.experiments.engine import choose_engine, simulate, worth_compiling
+from htpsim.experiments.engine_diff import diff_logs
+from htpsim.experiments.runner import Task, run_task
+from htpsim.results.columns import Execute
+from htpsim.results.run import RunResult
+from htpsim.spec import Guard, Run, Scenario
+from htpsim.spec.plan import make_plan
+from tests.sim.build import PLAIN, closed, instance, llm, vit
+
+SCENARIO = Scenario(
+    device=PLAIN,
+    run=Run(duration_ns=5_000),
+    instances=tuple(instance(f"vlm{n}", vit=vit(50), llm=llm((30,), (20,)), arrivals=closed(100)) for n in range(2)),
+)
+NOT_KNOWN = replace(SCENARIO, instances=(replace(SCENARIO.instances[0], vit_thread="own"), SCENARIO.instances[1]))
+
+
+@pytest.fixture(autouse=True)
+def _interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+
+
+def test_both_engines_leave_the_same_summary() -> None:
+    reference, kernel = (simulate(SCENARIO, 1, engine=name) for name in ("reference", "kernel"))
+
+    assert (reference.engine, kernel.engine) == ("reference", "kernel")
+    assert len(kernel.executes) > 100
+    assert RunResult(kernel).summary().to_dict() == RunResult(reference).summary().to_dict()
+
+
+def test_the_scenario_says_which_engine_unless_somebody_else_does() -> None:
+    asks = replace(SCENARIO, run=replace(SCENARIO.run, engine="kernel"))
+
+    assert simulate(asks).engine == "kernel"
+    assert simulate(asks, engine="reference").engine == "reference"
+    assert run_task(Task(("x",), asks, 0, keep_log=True)).log.engine == "kernel"  # type: ignore[union-attr]
+
+
+def test_what_the_kernel_does_not_know_is_named() -> None:
+    log = simulate(NOT_KNOWN, engine="auto")
+
+    assert (log.engine, log.engine_why) == (
+        "reference", 'the compiled engine does not know instances.vlm0.vit_thread = "own"',
+    )  # fmt: skip
+    with pytest.raises(ScenarioError, match=r"got 'kernel', which does not know instances\.vlm0\.vit_thread"):
+        simulate(NOT_KNOWN, engine="kernel")
+
+
+def test_checks_after_every_action_are_the_reference_engines() -> None:
+    assert simulate(SCENARIO, check=True).engine == "reference"
+
+
+def test_auto_compiles_for_a_long_run_and_takes_what_was_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "can_compile", lambda: True)
+    monkeypatch.setattr(engines, "is_compiled", lambda policy: False)
+    assert choose_engine(SCENARIO) == ("reference", "")
+    long = replace(SCENARIO, run=replace(SCENARIO.run, duration_ns=10**9))
+    assert worth_compiling(make_plan(long))
+    assert choose_engine(long) == ("kernel", "")
+
+    monkeypatch.setattr(engines, "is_compiled", lambda policy: True)
+    assert choose_engine(SCENARIO) == ("kernel", "")
+
+
+def test_a_policy_that_grants_nobody_is_told_in_the_reference_engines_words() -> None:
+    stuck = replace(SCENARIO, guard=Guard(policy="tests.kernel.policies:Nobody"))
+
+    with pytest.raises(InvariantError, match=r"deadlock at 5000 ns: nothing is left to happen: guard of process 0 \(policy nobody"):
+        simulate(stuck, engine="kernel")
+
+
+def test_where_two_logs_part_is_the_first_instant_at_which_they_differ() -> None:
+    theirs, ours = (simulate(SCENARIO, engine=name) for name in ("reference", "kernel"))
+    rows = [list(row) for row in ours.executes]
+    at = Execute._fields.index("finished_ns")
+    rows[20][at] += 1
+    rows[10][at] -= 1
+    ours.executes = [tuple(row) for row in rows]
+
+    found = diff_logs(theirs, ours)
+
+    assert not found.same
+    assert [p.row for p in found.partings] == [f"execute {rows[10][0]}", f"execute {rows[20][0]}"]
+    assert found.partings[0].at_ns == rows[10][at]
+    assert found.partings[0].differs == {"finished_ns": (rows[10][at] + 1, rows[10][at])}
+
+
+def test_a_row_that_one_engine_lacks_is_told() -> None:
+    theirs, ours = (simulate(SCENARIO, engine=name) for name in ("reference", "kernel"))
+    ours.executes = list(ours.executes)[:-1]
+
+    assert diff_logs(theirs, ours).partings[-1].differs == {"row": ("there", "missing")}
+
+
+def test_the_command_compares_a_scenario() -> None:
+    result = CliRunner().invoke(cli, ["diff-engines", "four_vlms", "--for", "1s", "--json"])
+
+    assert result.exit_code == 0
+    found = json.loads(result.output)
+    assert found["same"]
+    assert found["executes"] > 100
+    assert found["partings"] == []
