@@ -31,6 +31,7 @@ import numpy as np
 from htpsim.experiments.score.calls import NOT, Call, Calls, Request
 from htpsim.formats.genie_console import variant_of
 from htpsim.results.metric import Metric, stats
+from htpsim.spec.tiers import tier_runs
 from htpsim.units import NS_PER_S
 
 Figures = dict[str, Metric]
@@ -163,12 +164,13 @@ def _tier(call: Call, request: Request | None, tiers: Sequence[int]) -> int | No
 
 
 def tier_of(tokens: int, tiers: Sequence[int]) -> int:
-    """Return the least context length that holds so many tokens; the largest where none does.
+    """Return the context length at which the step that makes so many tokens is run, by the engine's own rule.
 
     >>> tier_of(1024, (1024, 2048)), tier_of(1025, (1024, 2048)), tier_of(9999, (1024, 2048))
     (1024, 2048, 2048)
     """
-    return min((tier for tier in tiers if tier >= tokens), default=max(tiers))
+    ordered = sorted(tiers)
+    return ordered[tier_runs(ordered, tokens - 1, 1, 1)[0][0]]
 
 
 def tier_figures(tier: int, steps: Sequence[int] | Iterable[int], busy_ns: int, n: int) -> Figures:
