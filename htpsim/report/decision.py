@@ -126,7 +126,8 @@ def _job_of(name: str) -> Pick:
     return pick
 
 
-def _says_nothing(metric: Estimate) -> bool:
+def says_nothing(metric: Estimate) -> bool:
+    """Tell whether a figure is missing because the scenario has nothing of the kind."""
     return metric.mean is None and metric.why.startswith(_NOT_APPLICABLE)
 
 
@@ -134,7 +135,7 @@ def decision_rows(variants: Variants) -> list[tuple[str, list[Estimate]]]:
     """Return the figures of a decision: a label with its unit, and an estimate a variant; rows without any left out."""
     picks = [*ROWS[:JOBS_ROW], *_job_rows(variants), *ROWS[JOBS_ROW:]]
     rows = [(label, [estimate([pick(s) for s in runs]) for runs in variants.values()]) for label, pick in picks]
-    return [(label, found) for label, found in rows if not all(map(_says_nothing, found))]
+    return [(label, found) for label, found in rows if not all(map(says_nothing, found))]
 
 
 def decision_table(variants: Variants, *, title: str = "Decision", width: int = WIDTH) -> RenderableType:

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from htpsim.experiments.change import HEADLINES, Change
 from htpsim.experiments.sign_grid import METRICS, UNCHANGED, Flip, SignGrid
+from htpsim.report.decision import says_nothing
 from htpsim.report.html.material import Material
 from htpsim.report.html.wording import Wording
 from htpsim.report.verdict import grid_cell, percent
@@ -46,7 +47,7 @@ def cards(material: Material, case: str, t: Wording) -> list[Card]:
     count = min(len(runs) for runs in material.summaries[case].values())
     made = []
     for variant, changes in material.changes(case).items():
-        shifts = [_shift(path, found, t) for path, found in changes.items()]
+        shifts = [_shift(path, found, t) for path, found in changes.items() if not says_nothing(found.estimate)]
         words = material.variants[variant]
         name = words["title"] or variant
         tone, sentence = _sentence(shifts, name, material.variants[material.first]["title"] or material.first, count, t)
@@ -78,7 +79,8 @@ def _sentence(shifts: list[Shift], name: str, first: str, count: int, t: Wording
     elif costs:
         tone, said = "loss", t("verdict.loss", name=name, costs=costs)
     else:
-        tone, said = "even", t("verdict.even", name=name, first=first)
+        same = any(s.tone == "same" for s in shifts) and not unclear
+        tone, said = "even", t("verdict.same" if same else "verdict.even", name=name, first=first)
     if unclear:
         said += t("verdict.unclear" if count > 1 else "verdict.single", names=t("list.comma").join(unclear),
                   count=count)  # fmt: skip

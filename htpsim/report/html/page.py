@@ -84,7 +84,7 @@ def _context(material: Material, looks: list[dict[str, Any]], t: Wording) -> dic
     return {
         "material": material,
         "language": "zh-Hans" if t.language == "zh" else t.language,
-        "quoted": "" if t.language == "en" else "en",
+        "foreign": "" if t.language == "en" else "en",
         "setting": _setting(material, summary, t),
         "cases": [_case(material, case, t) for case in material.cases],
         "flips": answer.reversals(material, t),

@@ -19,8 +19,8 @@ LANGUAGES: Final = ("en", "zh")
 class Wording:
     """The words of one language.
 
-    >>> Wording("en")("verdict.replications", count=3)
-    '3 replications'
+    >>> Wording("en")("memory.level", limit="3 GiB")
+    'limit 3 GiB'
     """
 
     def __init__(self, language: str) -> None:

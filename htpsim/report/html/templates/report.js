@@ -360,19 +360,21 @@
   function breakdown(one) {
     const table = element("table"), head = element("tr"), body = element("tbody");
     table.append(element("caption", words.parts, { class: "hidden" }));
-    for (const title of [words.what, words.whose, words.through, words.path]) head.append(element("th", title, { scope: "col" }));
+    for (const title of [words.what, words.whose]) head.append(element("th", title, { scope: "col" }));
     for (const unit of ["ms", "%"]) head.append(element("th", unit, { scope: "col", class: "number" }));
+    for (const title of [words.through, words.path]) head.append(element("th", title, { scope: "col" }));
     const top = element("thead");
     top.append(head);
     for (const part of one.parts) {
       const row = element("tr");
-      row.append(element("th", part.what, { scope: "row" }), element("td", part.whose), element("td", part.through || "-"), element("td", part.path || "-"));
+      row.append(element("th", part.what, { scope: "row" }), element("td", part.whose));
       row.append(element("td", part.ms, { class: "number" }), element("td", part.share, { class: "number" }));
+      row.append(element("td", part.through || "-"), element("td", part.path || "-"));
       body.append(row);
     }
     const last = element("tr");
-    last.append(element("th", words.all, { scope: "row" }), element("td", ""), element("td", ""), element("td", ""));
-    last.append(element("td", one.total, { class: "number" }), element("td", "100.0", { class: "number" }));
+    last.append(element("th", words.all, { scope: "row" }), element("td", ""));
+    last.append(element("td", one.total, { class: "number" }), element("td", "100.0", { class: "number" }), element("td", ""), element("td", ""));
     body.append(last);
     table.append(top, body);
     const box = element("div", undefined, { class: "scroll", role: "region", tabindex: "0", "aria-label": words.parts });
@@ -497,7 +499,7 @@
   const opened = [];
   window.addEventListener("beforeprint", () => {
     document.documentElement.dataset.theme = "light";
-    for (const one of document.querySelectorAll("details:not([open])")) { one.open = true; opened.push(one); }
+    for (const one of document.querySelectorAll("#decision details:not([open])")) { one.open = true; opened.push(one); }
     repaint();
   });
   window.addEventListener("afterprint", () => {

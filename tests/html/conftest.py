@@ -1,0 +1,66 @@
+"""One small comparison for all tests of the report, live and as a run directory, and a browser to look at it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from htpsim.experiments.compare import Comparison, compare
+from htpsim.report.directory import write_comparison
+from htpsim.report.html import from_comparison, from_directory, write_report
+from htpsim.report.html.material import Material
+
+TINY = Path(__file__).with_name("tiny.toml")
+COMMAND = ["/somewhere/bin/htpsim", "compare", "my tiny.toml", "--out", "out"]
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+@pytest.fixture(scope="session")
+def comparison() -> Comparison:
+    return compare(TINY, workers=1)
+
+
+@pytest.fixture(scope="session")
+def run_directory(comparison: Comparison, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("html") / "out"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            "htpsim.report.directory.save_compare_plots", lambda *_: []
+        )  # they take seconds, and none is read
+        write_comparison(comparison, folder, COMMAND)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def material(run_directory: Path) -> Material:
+    return from_directory(run_directory)
+
+
+@pytest.fixture(scope="session")
+def live(comparison: Comparison) -> Material:
+    return from_comparison(comparison, COMMAND)
+
+
+@pytest.fixture(scope="session")
+def pages(material: Material, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return the report in each language."""
+    folder = tmp_path_factory.mktemp("pages")
+    for language in ("en", "zh"):
+        write_report(material, folder / f"{language}.html", language)
+    return {language: folder / f"{language}.html" for language in ("en", "zh")}
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="no browser test: Playwright is not installed")
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if found is None:
+        pytest.skip(f"no browser test: none of {', '.join(BROWSERS)} is installed (Debian: apt-get install chromium)")
+    with playwright.sync_playwright() as driver:
+        made = driver.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        yield made
+        made.close()
