@@ -105,10 +105,11 @@ class _Converter:
         self.requests = {(row[0], row[1]): Request(*row) for row in log.requests}
         self.graphs = {client.number: graphs_of(client) for client in self.plan.clients}
         self.handles = [account.name.split("/", 1)[1] for account in self.plan.accounts]
-        self.pds: dict[str, str] = {}
+        self.pds: dict[str, list[tuple[int, str]]] = {}
+        """(time, PD) of each load of a context"""
         for event in log.memory:
             if event.ledger == "pd" and event.delta_bytes > 0:
-                self.pds.setdefault(event.item, event.place)
+                self.pds.setdefault(event.item, []).append((event.time_ns, event.place))
         self.demands: dict[int, dict[int, int]] = {}
         self.slices: dict[int, list[tuple[int, int, int]]] = {}
         """(begin, kind, end) of the stretches of each graphExecute that was evicted"""
@@ -164,7 +165,7 @@ class _Converter:
             deadline_ns=self.deadline_ns(row, client),
             cores=gang_cores(row.core, graph.width, self.log.scenario.device),
             level=row.level,
-            pd=self.domain(copy.name, copy.model, client.process),
+            pd=self.domain(copy.name, copy.model, client.process, row.called_ns),
             qnn=graph.qnn,
             vtcm_bytes=graph.vtcm_bytes,
             hvx=graph.hvx,
@@ -195,9 +196,10 @@ class _Converter:
             self.demands[graph.number] = dict(zip(map(int, graph.solo_ns), map(int, graph.demand), strict=True))
         return self.demands[graph.number][solo_ns]
 
-    def domain(self, context: str, model: str, process: int) -> str:
-        """Name the protection domain of a context: that on its first core, as the engines do."""
-        place = self.pds.get(context, "")
+    def domain(self, context: str, model: str, process: int, at_ns: int) -> str:
+        """Name the protection domain of a context as last loaded: that on its first core, as the engines do."""
+        places = [place for place in self.pds.get(context, []) if place[0] <= at_ns]
+        place = next((pd for time_ns, pd in places if time_ns == places[-1][0]), "")
         if not place:
             whose = f" of {model}" if self.log.scenario.device.pd_rule == "by-model" else " 0"
             return f"process {process} pd{whose}"

@@ -130,8 +130,13 @@ def use_events(log: RunLog) -> list[UseEvent]:
     held: dict[int, list[str]] = {}
     for load in log.loads:
         client = log.clients[load.client]
-        if load.role == "failed":
+        if load.role == "unloaded":
+            held[load.client].remove(load.copy)
+            events.append(UseEvent(load.end_ns, "detach", load.copy, client))
+        elif load.role == "failed" and load.end_ns <= log.ready_ns:
             events += [UseEvent(load.end_ns, "detach", copy, client) for copy in held.pop(load.client, [])]
+        elif load.role == "failed":
+            continue
         else:
             held.setdefault(load.client, []).append(load.copy)
             events.append(UseEvent(load.end_ns, "attach", load.copy, client))

@@ -28,9 +28,12 @@ def unbalanced(history: History) -> Iterator[Finding]:
     if not history.trace.uses:
         return
     users = users_at_end(history)
+    used_ns = {event.copy: event.time_ns for event in history.trace.uses}
     for (ledger, place, item), count_bytes in held.items():
         event = last[ledger, place, item]
         there = users.get(event.copy, set())
+        if event.copy and event.time_ns >= used_ns.get(event.copy, history.last_ns + 1):
+            continue  # it was being loaded again when the trace ended
         if count_bytes and event.copy and (event.user not in there if event.user else not there):
             whose = f"'{event.user}', no user of" if event.user else "nobody: no user has"
             message = f"{ledger} ledger, {place}: {item} still holds {count_bytes} B for {whose} copy '{event.copy}'"

@@ -7,11 +7,12 @@ from collections.abc import Generator
 from simpy.events import Event
 
 from htpsim.errors import CapacityError
-from htpsim.memory import Loading, Memory, Outcome, Registry, Turns, gang_cores, registry_key
+from htpsim.memory import LoadedContext, Loading, Memory, Outcome, Registry, Turns, gang_cores, registry_key
 from htpsim.memory import place as place_on_core
 from htpsim.memory.placement import Key
 from htpsim.results.columns import Copy, Load
 from htpsim.sim.clock import DEVICE, GAP, Clock, Instant, host_place, place
+from htpsim.sim.residency import Residency
 from htpsim.sim.runtime import Runtime
 from htpsim.sim.uses import Bound, LoadedCopy, Use
 from htpsim.spec.plan import NO_ACCOUNT, ClientPlan, ModelPlan, width_of
@@ -42,6 +43,7 @@ class Loader:
         self.reading: dict[int, Instant] = {}
         self.pds: dict[tuple[int, int], int] = {}
         self._due_ns: int | None = None
+        self.residency = Residency(self)
 
     def obtain_all(self, client: ClientPlan) -> Generator[Event, None, list[Use]]:
         """Obtain every model of `client`, in order; what it held is freed when one does not fit.
@@ -58,17 +60,19 @@ class Loader:
         for plan in client.models:
             begun_ns: int = self.env.now
             try:
-                copy, role = yield from self._obtain(client, plan)
-                self._attach(client, copy, plan.model.kv_bytes if plan is client.llm else 0)
+                copy, role = yield from self.residency.obtain(client, plan, host_place(client.number, GAP, 0))
             except CapacityError as error:
-                self._note(client, plan, "failed", None, begun_ns, str(error))
-                self._give_back(client)
+                self.note(client, plan, "failed", None, begun_ns, str(error))
+                self.give_back(client)
                 raise
-            self._note(client, plan, role, copy, begun_ns)
+            self.note(client, plan, role, copy, begun_ns)
             uses.append(self._use(client, plan, copy))
+            if self.residency.is_passing(client, plan):
+                self.residency.drop(client, copy)
+                self.residency.wake()
         return uses
 
-    def _note(
+    def note(
         self, client: ClientPlan, plan: ModelPlan, role: str, copy: LoadedCopy | None, begun_ns: int, message: str = ""
     ) -> None:
         """Write the row of a load."""
@@ -76,7 +80,7 @@ class Loader:
         self.log.append(Load(client.number, plan.model.name, role, name, core, begun_ns, self.env.now, message))
         self._validate()
 
-    def _obtain(self, client: ClientPlan, plan: ModelPlan) -> Generator[Event, None, tuple[LoadedCopy, str]]:
+    def find_or_load(self, client: ClientPlan, plan: ModelPlan) -> Generator[Event, None, tuple[LoadedCopy, str]]:
         """Find or load one model."""
         core = NO_CORE
         if not plan.on_host:
@@ -115,26 +119,38 @@ class Loader:
         self, client: ClientPlan, plan: ModelPlan, name: str, key: Key | None, core: int
     ) -> Generator[Event, None, LoadedCopy]:
         """Reserve what a copy takes and read its binaries."""
+        copy = next((known for known in self.copies if known.name == name), None)
+        core = copy.core if copy else core  # one that is loaded again goes back to where it was
         width = width_of(plan.model, self.device)
         cores = () if core == NO_CORE else gang_cores(core, width, self.device)
         contexts = self.memory.load(name, plan.model, client.process, cores, self.env.now)
         nbytes = sum(c.binary_bytes for c in plan.model.contexts)
-        ended = self.reading[client.number] = Instant(self.env)
-        self.loading.start(client.number, nbytes, self.env.now)
+        load = 2 * client.number + (plan is client.llm)  # two threads of an instance may load at once
+        ended = self.reading[load] = Instant(self.env)
+        self.loading.start(load, nbytes, self.env.now)
         self._set_timer()
         self._validate()
         yield ended
         self.memory.loaded(name, self.env.now)
-        mask = sum(1 << c for c in cores)
-        bound = []
-        for loaded in contexts if cores else ():
-            pd = self.pds.setdefault((loaded.process, loaded.pds[0]), len(self.pds))
-            bound.append(Bound(self.runtime.machine.add_context(), core, mask, width, pd))
-        copy = LoadedCopy(name, key, core, client.process, plan, bound)
+        if copy is None:
+            copy = LoadedCopy(name, key, core, client.process, plan, [])
+            self.copies.append(copy)
         if plan.switches:
             copy.turns = Turns(switches_graphs=plan.model.graph_switch_ns > 0)
-        self.copies.append(copy)
+        copy.used_ns = self.env.now
+        self._bind(copy, contexts, cores, width)
+        self.residency.wake()
         return copy
+
+    def _bind(self, copy: LoadedCopy, contexts: tuple[LoadedContext, ...], cores: tuple[int, ...], width: int) -> None:
+        """Give the contexts of a copy their FIFOs on the device: new ones, or those they had before an unload."""
+        machine, before = self.runtime.machine, copy.bound
+        copy.bound = []
+        mask = sum(1 << c for c in cores)
+        for n, loaded in enumerate(contexts if cores else ()):
+            pd = self.pds.setdefault((loaded.process, loaded.pds[0]), len(self.pds))
+            number = machine.renew_context(before[n].copy) if before else machine.add_context()
+            copy.bound.append(Bound(number, cores[0], mask, width, pd))
 
     def _set_timer(self) -> None:
         """Wake up when the next load ends."""
@@ -149,10 +165,10 @@ class Loader:
             return
         self._due_ns = None
         for number in self.loading.finish(self.env.now):
-            self.env.happen(self.reading.pop(number), 0, host_place(number, GAP, 0))
+            self.env.happen(self.reading.pop(number), 0, host_place(number // 2, GAP, number % 2))
         self._set_timer()
 
-    def _attach(self, client: ClientPlan, copy: LoadedCopy, kv_bytes: int) -> None:
+    def attach(self, client: ClientPlan, copy: LoadedCopy, kv_bytes: int) -> None:
         """Make the client a user of the copy, with its own I/O and KV; a copy nobody uses is unloaded."""
         try:
             self.memory.attach(client.name, copy.name, kv_bytes, self.env.now)
@@ -161,18 +177,25 @@ class Loader:
             raise
         copy.users.append(client.name)
         self.held[client.name].append(copy)
+        self.residency.wake()
 
     def _leave(self, client: ClientPlan, copy: LoadedCopy) -> None:
         """Let the copy go; the last to leave unloads it."""
         if copy.key is None or self.registry.release(copy.key, client.name):
             self.memory.unload(copy.name, self.env.now)
 
-    def _give_back(self, client: ClientPlan) -> None:
-        """Free what a client that will not start had obtained."""
-        for copy in reversed(self.held.pop(client.name)):
-            self.memory.detach(client.name, copy.name, self.env.now)
-            copy.users.remove(client.name)
-            self._leave(client, copy)
+    def detach(self, client: ClientPlan, copy: LoadedCopy) -> None:
+        """Make the client a user no more, and give back its own I/O and KV."""
+        self.held[client.name].remove(copy)
+        self.memory.detach(client.name, copy.name, self.env.now)
+        copy.users.remove(client.name)
+        self._leave(client, copy)
+
+    def give_back(self, client: ClientPlan) -> None:
+        """Free what a client that will not start, or not go on, had obtained."""
+        for copy in reversed(self.held[client.name]):
+            self.detach(client, copy)
+        self.residency.wake()
         self._validate()
 
     def begins(self, use: Use) -> None:

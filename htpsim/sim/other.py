@@ -52,6 +52,7 @@ class OtherThreads:
         except CapacityError as error:
             self.failure = str(error)
         self.env.happen(self.ready, 0, host_place(self.client.number, GAP, 0))
+        yield from self.loader.residency.all_loaded(host_place(self.client.number, GAP, 0))
         if self.failure:
             return
         if self.spec.arrivals.kind == "closed":

@@ -38,6 +38,10 @@ class LoadedCopy:
     bound: list[Bound]
     """its contexts"""
     users: list[str] = field(default_factory=list)
+    holders: list[int] = field(default_factory=list)
+    """threads that use it now, by their place in an instant, so that it cannot be unloaded"""
+    used_ns: int = 0
+    """when the last of them let go of it"""
     turns: Turns | None = None
     """None where all who use it can at once, and it never switches"""
     in_line: dict[str, tuple[Instant, int]] = field(default_factory=dict)

@@ -54,6 +54,8 @@ class VlmThread:
         self.pace = Pace(f"instances.{client.name}")
         self.kv_tokens = 0
         self.turn = 0
+        self.in_dialog = False
+        """its LLM holds the KV cache of a dialog that goes on"""
         self.token_ns = NEVER
         """when its latest token came"""
         inside = runtime.plan.scenario.guard.covers == "switches"
@@ -99,22 +101,40 @@ class VlmThread:
         except CapacityError as error:
             self.failure = str(error)
         self.env.happen(self.ready, 0, host_place(self.client.number, GAP, 0))
+        yield from self.loader.residency.all_loaded(self.places[LLM_THREAD])
         if self.failure:
             return
         by_plan = {id(use.plan): use for use in self.uses}
         self.vit = by_plan.get(id(self.client.vit))
         self.llm = by_plan.get(id(self.client.llm))
         if self.spec.vit_thread == "own" and self.vit is not None and self.llm is not None:
-            self.env.process(self._encode_ahead())
-            while True:
-                request = yield from self._take_encoded()
-                yield from self._answer(request, None)
+            self.env.process(self._until_no_room(self._encode_ahead(), VIT_THREAD))
+            yield from self._until_no_room(self._answer_encoded(), LLM_THREAD)
+        else:
+            yield from self._until_no_room(self._serve(), LLM_THREAD)
+
+    def _until_no_room(self, work: Thread, thread: int) -> Thread:
+        """Work until a model that was unloaded finds no room again; then the instance has failed."""
+        try:
+            yield from work
+        except CapacityError as error:
+            self.failure = self.failure or str(error)
+            self.loader.residency.forget(self.places[thread])
+
+    def _serve(self) -> Thread:
+        """Serve requests for ever, one after the other."""
         while True:
             request = yield from self._next_request()
             if self._take_up(request):
                 hold = Hold() if self.runtime.whole_request else None
                 yield from self._encode(request, hold, LLM_THREAD)
                 yield from self._answer(request, hold)
+
+    def _answer_encoded(self) -> Thread:
+        """Answer what the ViT's thread has encoded."""
+        while True:
+            request = yield from self._take_encoded()
+            yield from self._answer(request, None)
 
     def _encode_ahead(self) -> Thread:
         """Take requests up and encode them on a thread of the ViT's own."""
@@ -180,10 +200,15 @@ class VlmThread:
     def _answer(self, request: RequestState, hold: Hold | None) -> Thread:
         """Run a request that is encoded, to its last token."""
         if self.llm is not None and request.output_tokens and request.prompt_tokens:
+            if not self.in_dialog:
+                yield from self.loader.residency.hold(self.client, self.llm, self.places[LLM_THREAD])
             yield from self.turns.take(self.llm)
             yield from self._prefill(request, self.llm, hold)
             yield from self._decode(request, self.llm, hold)
             self.turns.leave(self.llm)
+            self.in_dialog = (request.turn + 1) % self.spec.dialog_turns > 0
+            if not self.in_dialog:
+                self.loader.residency.let_go(self.client, self.llm, self.places[LLM_THREAD])
         if hold is not None:
             self.runtime.release(hold)
         if request.state == RUNNING:
@@ -199,6 +224,7 @@ class VlmThread:
         if self.vit is None or not request.images:
             return
         use, deadline_ns = self.vit, self._ttft_deadline_ns(request)
+        yield from self.loader.residency.hold(self.client, use, self.places[thread])
         times = iter(self.draws.service("vit", request.number, request.images, use.plan.graphs))
         for image in range(request.images):
             if use.plan.on_host:
@@ -208,6 +234,7 @@ class VlmThread:
                 place = (request.number, STAGE_VIT, image, NO_TOKEN)
                 yield from self._step(use.graphs, place, times, hold, deadline_ns, thread)
         request.vit_done_ns = self.env.now
+        self.loader.residency.let_go(self.client, use, self.places[thread])
 
     def _prefill(self, request: RequestState, use: Use, hold: Hold | None) -> Thread:
         """Take the prompt in chunks of AR tokens; the last yields the first token."""

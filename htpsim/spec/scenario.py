@@ -95,6 +95,12 @@ class Runtime:
     embedding_raw_apis: bool = param(
         "seed", "the ViT-on-Genie wrapper's raw API exists; false in 2.46, where creation throws", default=True
     )
+    make_room: Literal["never", "idle"] = param(
+        "assumed",
+        "when a load finds no room: it fails, or copies that no request uses are unloaded, least recently used first",
+        default="never",
+        vary=("never", "idle"),
+    )
     on_throw: Literal["fail", "fallback"] = param(
         "assumed", "when the wrapper throws: the instance fails, or its ViT falls back to path qnn", default="fail"
     )

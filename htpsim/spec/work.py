@@ -46,6 +46,12 @@ class Instance:
     vit_path: VitPath = param(
         "choice", "how the ViT reaches the device; host: not at all, its times are those of CPU or GPU", default="qnn"
     )
+    vit_residency: Literal["stays", "request"] = param(
+        "choice",
+        "request: the ViT is loaded for each request and unloaded when its images are encoded; the first load, before "
+        "the LLM's, only shows that it fits",
+        default="stays",
+    )
     vit_thread: Literal["same", "own"] = param(
         "seed",
         "own: the ViT of the next request runs on a second thread, beside the LLM of this one",
