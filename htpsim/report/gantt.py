@@ -38,7 +38,7 @@ class Blocking(NamedTuple):
     """number of the ViT's"""
 
 
-class _Bars(NamedTuple):
+class Bars(NamedTuple):
     """Bars of one kind: their track, span and look."""
 
     y: IntArray
@@ -122,7 +122,7 @@ def gantt(
     tracks = {("core", c): i for i, c in enumerate(cores)}
     first_client = len(cores) + 0.5
     bars = _core_bars(shown, slices, tracks, gang or {}) + _thread_bars(shown, slices, first_client)
-    _draw(ax, bars, start_ns, end_ns)
+    draw_bars(ax, bars, start_ns, end_ns)
     labels = [f"core {c}" for c in cores] + clients
     positions = [float(i) for i in range(len(cores))] + [first_client + i for i in range(len(clients))]
     ax.set_yticks(positions, labels)
@@ -191,7 +191,7 @@ def _stretches(shown: pd.DataFrame, slices: pd.DataFrame) -> tuple[IntArray, Int
 
 def _core_bars(
     shown: pd.DataFrame, slices: pd.DataFrame, tracks: Mapping[tuple[str, int], int], gang: Mapping[str, int]
-) -> list[_Bars]:
+) -> list[Bars]:
     row, start, end, moving = _stretches(shown, slices)
     width = np.array([gang.get(str(graph), 1) for graph in shown["graph"]], dtype=np.int64)[row]
     core = shown["core"].to_numpy()[row]
@@ -203,37 +203,38 @@ def _core_bars(
     return bars
 
 
-def _thread_bars(shown: pd.DataFrame, slices: pd.DataFrame, first: float) -> list[_Bars]:
+def _thread_bars(shown: pd.DataFrame, slices: pd.DataFrame, first: float) -> list[Bars]:
     y = shown["client"].cat.codes.to_numpy().astype(np.float64) + first
     far = np.iinfo(np.int64).max
     bars = []
     for begin, until, face, hatch in _WAITS:
         start, end = _instants(shown, begin), _instants(shown, until)
         waits = (start >= 0) & (end != start)
-        bars.append(_Bars(y[waits], start[waits], np.where(end < 0, far, end)[waits], [face] * int(waits.sum()), hatch))
+        bars.append(Bars(y[waits], start[waits], np.where(end < 0, far, end)[waits], [face] * int(waits.sum()), hatch))
     row, start, end, moving = _stretches(shown, slices)
     order = np.lexsort((start, row))
     again = order[1:][row[order][1:] == row[order][:-1]]
     before = order[:-1][row[order][1:] == row[order][:-1]]
     gap = start[again] > end[before]
-    bars.append(_Bars(y[row[again]][gap], end[before][gap], start[again][gap], [DEVICE_WAIT] * int(gap.sum()), ""))
+    bars.append(Bars(y[row[again]][gap], end[before][gap], start[again][gap], [DEVICE_WAIT] * int(gap.sum()), ""))
     return bars + _coloured(shown, row, y[row], start, end, moving)
 
 
 def _coloured(
     shown: pd.DataFrame, row: IntArray, y: Any, start: IntArray, end: IntArray, moving: BoolArray
-) -> list[_Bars]:
+) -> list[Bars]:
     """Return stretches in the colour of their client: the ViT full and hatched, decode light."""
     client, stage = shown["client"].cat.codes.to_numpy()[row], shown["stage"].astype(str).to_numpy()[row]
-    bars = [_Bars(y[moving], start[moving], end[moving], [EVICTED] * int(moving.sum()), "", EVICTED)]
+    bars = [Bars(y[moving], start[moving], end[moving], [EVICTED] * int(moving.sum()), "", EVICTED)]
     for name, tint in _TINTS.items():
         mine = (stage == name) & ~moving
         face = [lighter(colour(int(c)), tint) for c in client[mine]]
-        bars.append(_Bars(y[mine], start[mine], end[mine], face, _HATCH if name == "vit" else ""))
+        bars.append(Bars(y[mine], start[mine], end[mine], face, _HATCH if name == "vit" else ""))
     return bars
 
 
-def _draw(ax: Axes, bars: list[_Bars], start_ns: int, end_ns: int) -> None:
+def draw_bars(ax: Axes, bars: list[Bars], start_ns: int, end_ns: int) -> None:
+    """Draw bars between two instants, in seconds since the first; rasterised where there are many."""
     from matplotlib.collections import PolyCollection
 
     count = sum(len(b.y) for b in bars)
