@@ -23,11 +23,15 @@ if TYPE_CHECKING:
     from htpsim.experiments.fit import fit as fit
     from htpsim.experiments.score import Score as Score
     from htpsim.experiments.score import score as score
+    from htpsim.experiments.sensitivity import Sensitivity as Sensitivity
+    from htpsim.experiments.sensitivity import sensitivity as sensitivity
     from htpsim.experiments.single import Single as Single
     from htpsim.experiments.single import run_one as run
     from htpsim.experiments.sweep import Sweep as Sweep
     from htpsim.experiments.sweep import open_sweep as open_sweep
     from htpsim.experiments.sweep import sweep as sweep
+    from htpsim.experiments.tune import Tuned as Tuned
+    from htpsim.experiments.tune import tune as tune
     from htpsim.formats import read as read
     from htpsim.results.run import RunResult as RunResult
     from htpsim.scenario import ScenarioFile as ScenarioFile
@@ -45,8 +49,10 @@ _HOMES: Final = {
     "Scenario": ("htpsim.spec", "Scenario"),
     "ScenarioFile": ("htpsim.scenario", "ScenarioFile"),
     "Score": ("htpsim.experiments.score", "Score"),
+    "Sensitivity": ("htpsim.experiments.sensitivity", "Sensitivity"),
     "Single": ("htpsim.experiments.single", "Single"),
     "Sweep": ("htpsim.experiments.sweep", "Sweep"),
+    "Tuned": ("htpsim.experiments.tune", "Tuned"),
     "calibrate": ("htpsim.experiments.calibrate", "calibrate"),
     "compare": ("htpsim.experiments.compare", "compare"),
     "fit": ("htpsim.experiments.fit", "fit"),
@@ -55,8 +61,10 @@ _HOMES: Final = {
     "read": ("htpsim.formats", "read"),
     "run": ("htpsim.experiments.single", "run_one"),
     "score": ("htpsim.experiments.score", "score"),
+    "sensitivity": ("htpsim.experiments.sensitivity", "sensitivity"),
     "simulate": ("htpsim.experiments.engine", "simulate"),
     "sweep": ("htpsim.experiments.sweep", "sweep"),
+    "tune": ("htpsim.experiments.tune", "tune"),
 }
 """Public name -> module and name in it."""
 
@@ -69,8 +77,10 @@ __all__ = [
     "Scenario",
     "ScenarioFile",
     "Score",
+    "Sensitivity",
     "Single",
     "Sweep",
+    "Tuned",
     "calibrate",
     "compare",
     "fit",
@@ -79,8 +89,10 @@ __all__ = [
     "read",
     "run",
     "score",
+    "sensitivity",
     "simulate",
     "sweep",
+    "tune",
 ]
 
 

@@ -23,6 +23,7 @@ from htpsim.cli.score import score
 from htpsim.cli.sensitivity import sensitivity
 from htpsim.cli.simulations import compare, run
 from htpsim.cli.sweep import sweep
+from htpsim.cli.tune import tune
 from htpsim.errors import HtpsimError
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 80}
@@ -43,7 +44,7 @@ def cli() -> None:
 
 
 for command in (
-    *(run, compare, sweep, sensitivity, report, blame, fit),
+    *(run, compare, sweep, sensitivity, tune, report, blame, fit),
     *(scenarios, calibrate, score, inspect, import_file, export, schema),
     *(policies, check, explain_policy, validate, diff_engines),
 ):
