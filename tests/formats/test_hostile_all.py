@@ -60,7 +60,7 @@ class Size:
     values: int
 
 
-SMALL, FULL = Size(200_000, 1_500, 4_000), Size(10_000_000, 10_000, 510_000)
+SMALL, FULL = Size(60_000, 500, 1_500), Size(10_000_000, 10_000, 510_000)
 Attack = Callable[[str, Size], str]
 _NUMBER = re.compile(r"(?<=[ :,\[])\d+(?:\.\d+)?(?=[ ,\]}\n])")
 _COLON = re.compile(r'(?<=")\s*:\s*(?=[\d"{\[tfn])')
