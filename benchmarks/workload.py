@@ -35,31 +35,33 @@ def service(mean_ns: int, times: Times) -> Distribution:
     return constant(mean_ns) if times == "constant" else Distribution(kind="lognormal", mean=mean_ns, cv=0.1)
 
 
-def models(times: Times) -> tuple[Model, Model]:
+def models(times: Times, splits: int = SPLITS) -> tuple[Model, Model]:
     """Return the ViT and the LLM."""
     vit = Model(
         name="vit", role="vit", contexts=(Context(name="veg", weights_bytes=VIT_BYTES),),
         graphs=(Graph(name="v", context="veg", service=service(VIT_NS, times), dram_bytes=VIT_BYTES),),
     )  # fmt: skip
-    part = WEIGHTS_BYTES // SPLITS
+    part = WEIGHTS_BYTES // splits
     llm = Model(
-        name="llm", role="llm", contexts=tuple(Context(name=f"s{n}", weights_bytes=part) for n in range(SPLITS)),
+        name="llm", role="llm", contexts=tuple(Context(name=f"s{n}", weights_bytes=part) for n in range(splits)),
         prefill=tuple(
-            Graph(name=f"p{n}", context=f"s{n}", service=service(PREFILL_NS // SPLITS, times), dram_bytes=part)
-            for n in range(SPLITS)
+            Graph(name=f"p{n}", context=f"s{n}", service=service(PREFILL_NS // splits, times), dram_bytes=part)
+            for n in range(splits)
         ),
         decode=tuple(
-            Graph(name=f"d{n}", context=f"s{n}", service=service(DECODE_NS // SPLITS, times), dram_bytes=part)
-            for n in range(SPLITS)
+            Graph(name=f"d{n}", context=f"s{n}", service=service(DECODE_NS // splits, times), dram_bytes=part)
+            for n in range(splits)
         ),
         kv_bytes=224 << 20,
     )  # fmt: skip
     return vit, llm
 
 
-def scenario(times: Times, *, bandwidth: bool, genie: bool, seconds: int, instances: int = 4) -> Scenario:
+def scenario(
+    times: Times, *, bandwidth: bool, genie: bool, seconds: int, instances: int = 4, splits: int = SPLITS
+) -> Scenario:
     """Return the workload for `seconds` of simulated time, ViT on Genie with the registry or on the legacy path."""
-    vit, llm = models(times)
+    vit, llm = models(times, splits)
     return Scenario(
         name="benchmark",
         device=Device(

@@ -1,6 +1,6 @@
 """The compiled engine: a second event loop around the same rules, over tables of records."""
 
-from htpsim.kernel.engine import NeedsReference, simulate
+from htpsim.kernel.engine import NeedsReference, simulate, tally
 from htpsim.kernel.supports import unsupported
 
-__all__ = ["NeedsReference", "simulate", "unsupported"]
+__all__ = ["NeedsReference", "simulate", "tally", "unsupported"]

@@ -37,7 +37,9 @@ USER_OPTIONS: Final[dict[str, Any]] = {"nogil": True, "error_model": "python"}
 """For a user's policy: a division by nothing is an error that stops the run."""
 INNER: Final = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """For functions that only compiled code calls."""
-SOURCES: Final = ("kernel", "sched", "device", "results/columns.py", "spec/records.py")
+RULES: Final = tuple(f"htpsim.{part}." for part in ("device", "sched"))
+"""Modules whose functions become part of those that call them."""
+SOURCES: Final = ("kernel", "sched", "device", "results/columns.py", "results/tally.py", "spec/records.py")
 DIGEST: Final = 24
 """Characters of a digest that a name has."""
 _WORLD_AT: Final = (entries.__name__, "world_at")
@@ -143,6 +145,8 @@ def _compiled(policy: type[Policy]) -> dict[str, Callable[..., Any]]:
         ours = function.__module__.startswith(PACKAGE)
         outer = function.__module__ == entries.__name__
         options = (OPTIONS if ours else USER_OPTIONS) | ({} if outer else INNER)
+        if function.__module__.startswith(RULES):
+            options |= {"forceinline": True}
         made: Callable[..., Any] = numba.njit(cache=True, **options)(_named(function, digest))
         return made
 
@@ -237,7 +241,8 @@ class CompiledStore(Store):
 
     def records(self, name: str) -> Any:
         """Return a table as it is; what is written to its records is written to the run."""
-        return self.memory.arrays[name].view(np.recarray)
+        found = self.memory.arrays[name]
+        return found.view(np.recarray) if found.dtype.names else found
 
     def table(self, name: str, count: int) -> Array:
         """Return the first `count` records of a table."""

@@ -15,8 +15,9 @@ from htpsim.kernel.store import Store, matrix
 from htpsim.results.columns import Execute, Request
 from htpsim.results.loaded import Loaded
 from htpsim.results.log import Rows, RunLog
+from htpsim.results.tally import BINS, TALLIED, ClientTally, Latency, Tally
 from htpsim.sched import POLICIES, policy_class
-from htpsim.spec.plan import Plan
+from htpsim.spec.plan import ClientPlan, Plan
 
 
 class NeedsReference(Exception):
@@ -50,6 +51,57 @@ def simulate(plan: Plan, loaded: Loaded, replication: int = 0, *, compiled: bool
     run(store)
     find_fault(store, plan.scenario.run.duration_ns)
     return log_of(store, plan, loaded, replication)
+
+
+def tally(plan: Plan, loaded: Loaded, replication: int = 0, *, compiled: bool | None = None) -> Tally:
+    """Run one replication without keeping any record: its memory does not grow with the time that is simulated.
+
+    Raises
+    ------
+    NeedsReference
+        As `simulate` does.
+    """
+    layout = Layout(plan, loaded, replication, policy_class(plan.scenario.guard.policy), keeps=False)
+    store = _store(layout, compiled)
+    run(store)
+    find_fault(store, plan.scenario.run.duration_ns)
+    state = store.state
+    return Tally(
+        replication=replication,
+        start_ns=int(state.start_ns),
+        end_ns=int(state.end_ns),
+        executes=int(state.executes),
+        clients={client.name: _client_tally(store, client) for client in plan.clients},
+    )
+
+
+def _client_tally(store: Store, client: ClientPlan) -> ClientTally:
+    """Return the figures of one client."""
+    user, tallies, bins = store.records("users")[client.number], store.records("tallies"), store.records("bins")
+    latencies = {}
+    for k, measure in enumerate(TALLIED):
+        place = client.number * len(TALLIED) + k
+        kept = tallies[place]
+        latencies[measure] = Latency(
+            count=int(kept.count),
+            total_ns=int(kept.total_ns),
+            least_ns=int(kept.least_ns),
+            most_ns=int(kept.most_ns),
+            bins=np.array(bins[place * BINS : (place + 1) * BINS], dtype=np.int64),
+        )
+    return ClientTally(
+        name=client.name,
+        arrived=int(user.requests),
+        done=int(user.done),
+        dropped=int(user.dropped),
+        refused=int(user.refused),
+        calls=int(user.calls),
+        device_ns=int(user.device_ns),
+        guard_wait_ns=int(user.guard_wait_ns),
+        device_wait_ns=int(user.device_wait_ns),
+        tokens=latencies["ttft"].count + latencies["itl"].count,
+        latencies=latencies,
+    )
 
 
 def _store(layout: Layout, compiled: bool | None) -> Store:

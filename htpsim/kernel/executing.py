@@ -25,6 +25,7 @@ from htpsim.kernel.draws import drawn_entry
 from htpsim.kernel.events import DEVICE, GAP, NO_TIME, RETURN, host_place, place, push
 from htpsim.kernel.fields import ALTERNATES, RETURNED, SENT
 from htpsim.kernel.guarding import call_guard, release_guard
+from htpsim.kernel.tallying import tally_call
 
 REQUEST_BITS = 24
 
@@ -188,6 +189,8 @@ def give_back(w: Any, j: int) -> None:
             w.rows[st.rows].held_before = w.threads[job.thread].hold_row
             w.threads[job.thread].hold_row = st.rows
         st.rows += 1
+    else:
+        tally_call(w, job)
 
 
 def release_hold(w: Any, thread: Any) -> None:

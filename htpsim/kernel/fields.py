@@ -14,6 +14,7 @@ from htpsim.sched.policy import CALL_FIELDS
 
 STATE_FIELDS: Final = (
     "now_ns",
+    "start_ns",  # the measured window begins after it
     "end_ns",
     "due_ns",  # when the device must be looked at next
     "due",  # whose timer that is
@@ -32,6 +33,7 @@ STATE_FIELDS: Final = (
     "row_room",
     "request_room",
     "slice_room",
+    "free_request",  # first place of a request that is over, where none is kept; NOBODY
     "keeps",  # 1: every row, request and slice is kept
     "stop",  # why the loop left, see STOPS
     "starved_user",  # whose jobs wait for a thread, where the loop left for want of one
@@ -61,6 +63,7 @@ timer; a step of loading; a client has loaded; all have, so that weights are sum
 with the cores comes or goes."""
 
 JOB_OWN_FIELDS: Final = (
+    "instance",  # 1: a VLM's
     "thread",
     "user",
     "graph",
@@ -139,6 +142,13 @@ USER_FIELDS: Final = (
     "failed",
     "requests",
     "in_flight",
+    "done",
+    "dropped",
+    "refused",
+    "calls",  # what is tallied of its graphExecutes
+    "device_ns",
+    "guard_wait_ns",
+    "device_wait_ns",
     "queue",  # first request that waits for a thread
     "queue_end",
     "queue_count",
@@ -190,6 +200,9 @@ GUARD_FIELDS: Final = ("process", "lane", "lanes")
 LOAD_FIELDS: Final = ("at_ns", "place", "first", "count", "user", "failed")
 """A step of loading: which steps it brings about, and whose loading ends with it."""
 
+TALLY_FIELDS: Final = ("count", "total_ns", "least_ns", "most_ns")
+"""One measure of one client, where no rows are kept."""
+
 TABLES: Final[dict[str, tuple[str, ...]]] = {
     "dev": DEVICE_FIELDS,
     "st": STATE_FIELDS,
@@ -205,11 +218,12 @@ TABLES: Final[dict[str, tuple[str, ...]]] = {
     "rows": ROW_FIELDS,
     "slices": SLICE_FIELDS,
     "loads": LOAD_FIELDS,
+    "tallies": TALLY_FIELDS,
 }
 """Tables of records by their names in the world; those of the lanes depend on the policy."""
 
 SINGLE: Final = ("dev", "st")
 """Tables of one record: the world has that record."""
 
-INTEGERS: Final = ("clients", "holders", "evicted", "returns", "children", "values")
+INTEGERS: Final = ("clients", "holders", "evicted", "returns", "children", "values", "bins")
 """Plain lists of integers."""

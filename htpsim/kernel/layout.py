@@ -9,9 +9,11 @@ import numpy as np
 from htpsim.device.records import GRID, LATENCY, NEVER, NOBODY
 from htpsim.kernel.events import NO_TIME
 from htpsim.kernel.fields import CLOSED, PERIODIC, POISSON, REPLAY
+from htpsim.kernel.tallying import MEASURES
 from htpsim.kernel.world import Memory
 from htpsim.results.columns import PATH_BYPASS, PATH_GENIE, PATH_QNN
 from htpsim.results.loaded import Loaded, Used
+from htpsim.results.tally import BINS
 from htpsim.rng import stream_key
 from htpsim.sched import Policy, policy_params
 from htpsim.sched.guard import open_account
@@ -75,8 +77,11 @@ def signed(key: int) -> int:
 class Layout:
     """Fills the tables of one run."""
 
-    def __init__(self, plan: Plan, loaded: Loaded, replication: int, policy: type[Policy]) -> None:
+    def __init__(
+        self, plan: Plan, loaded: Loaded, replication: int, policy: type[Policy], *, keeps: bool = True
+    ) -> None:
         self.plan = plan
+        self.keeps = keeps
         self.loaded = loaded
         self.replication = replication
         self.policy = policy
@@ -110,6 +115,9 @@ class Layout:
             memory.integers(name, [NOBODY] * (loaded.contexts + 1))
         for name in ("requests", "rows", "slices"):
             memory.put(name, FIRST_ROOM)
+        measures = 1 if self.keeps else len(plan.clients) * MEASURES
+        memory.put("tallies", measures)
+        memory.integers("bins", np.zeros(1 if self.keeps else measures * BINS, dtype=np.int64))
         self.state()
         return memory
 
@@ -182,8 +190,9 @@ class Layout:
         fan = max((len(step.brings) for step in loaded.steps), default=0)
         self.memory.put("heap", 2 * (begins + timers + 16 + fan))
         self.memory.put(
-            "st", 1, end_ns=loaded.ready_ns + run.warmup_ns + run.duration_ns, due_ns=NO_TIME, due=NOBODY,
-            guards=len(self.processes), first_start=NOBODY, last_start=NOBODY, keeps=1, starved_user=NOBODY,
+            "st", 1, start_ns=loaded.ready_ns + run.warmup_ns,
+            end_ns=loaded.ready_ns + run.warmup_ns + run.duration_ns, free_request=NOBODY, due_ns=NO_TIME, due=NOBODY,
+            guards=len(self.processes), first_start=NOBODY, last_start=NOBODY, keeps=self.keeps, starved_user=NOBODY,
             loading=begins, per_core=self.per_core, whole_request=guard.scope == "request",
             gap_inside=guard.gap_inside, overhead_ns=guard.overhead_ns, rpc_call_ns=device.rpc_call_ns,
             late_returns=device.rpc_return_ns > 0 or (device.rpc_polling_ns is not None and device.rpc_wake_ns > 0),
@@ -191,7 +200,7 @@ class Layout:
             next_bandwidth=device.dram_bandwidth or 0, next_ns=device.background_on_ns,
             after_next_ns=device.background_off_ns,
         )  # fmt: skip
-        self.rooms = {"rows": 1 << 20, "requests": 1 << 12, "slices": 1 << 12}
+        self.rooms = {"rows": 1 << 20, "requests": 1 << 12, "slices": 1 << 12} if self.keeps else {}
         self.margins = {"heap": fan + 8, "rows": 4, "requests": 4, "slices": 2 * loaded.contexts + 4}
 
     def user(self, client: ClientPlan) -> dict[str, int]:
@@ -311,7 +320,8 @@ class Layout:
             "hmx": graph.hmx, "thread": thread, "user": client.number, "graph": graph.number,
             "path": PATH_GENIE if plan.guarded else PATH_BYPASS if plan.bypass else PATH_QNN,
             "weight": use.weight if plan.guarded else 0, "account": plan.account if plan.guarded else NO_ACCOUNT,
-            "lane": lane, "slot": use.account, "draw": graph.draw, "first_value": self.values.add(graph.solo_ns),
+            "lane": lane, "instance": int(isinstance(client.spec, Instance)), "slot": use.account,
+            "draw": graph.draw, "first_value": self.values.add(graph.solo_ns),
             "value_count": len(graph.solo_ns),
             "first_demand": self.values.add(graph.demand) if self.memory.arrays["dev"]["shares"][0] else 0,
         }  # fmt: skip

@@ -139,11 +139,11 @@ def take_turn(w: Any) -> None:
 def come_back(w: Any, j: int) -> None:
     """Give graphExecute `j` back to its thread, which goes on."""
     give_back(w, j)
-    t = w.jobs[j].thread
-    if w.users[w.threads[t].user].instance:
-        graph_returned(w, t)
+    job = w.jobs[j]
+    if job.instance:
+        graph_returned(w, job.thread)
     else:
-        step_returned(w, t)
+        step_returned(w, job.thread)
 
 
 def happen(w: Any) -> None:

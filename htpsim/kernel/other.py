@@ -9,8 +9,9 @@ from htpsim.kernel.draws import drawn
 from htpsim.kernel.events import ARRIVAL, GAP, host_place, push
 from htpsim.kernel.executing import REQUEST_BITS, execute, release_hold
 from htpsim.kernel.fields import CLOSED, RESUMES, STEPPED, THINKING, THREADS
-from htpsim.kernel.requests import dequeue, enqueue, keep_pace, new_request
-from htpsim.results.columns import DONE, DROPPED, RUNNING, STAGE_JOB
+from htpsim.kernel.requests import dequeue, drop, enqueue, keep_pace, new_request
+from htpsim.kernel.tallying import JOB, forget, tally
+from htpsim.results.columns import DONE, RUNNING, STAGE_JOB
 from htpsim.sched.policy import NO_DEADLINE
 
 
@@ -19,7 +20,7 @@ def other_arrives(w: Any, u: int) -> None:
     user = w.users[u]
     r = new_request(w, u, w.st.now_ns)
     if user.drops and user.limit and user.in_flight + user.queue_count >= user.limit:
-        w.requests[r].state = DROPPED
+        drop(w, user, r)
         return
     enqueue(w, user, r)
     start_waiting(w, u)
@@ -107,6 +108,8 @@ def step_returned(w: Any, t: int) -> None:
         request = w.requests[thread.request]
         request.state = DONE
         request.done_ns = st.now_ns
+        if not st.keeps:
+            tally(w, thread.user, JOB, st.now_ns - request.arrived_ns)
     gap_ns = w.users[thread.user].gap_graph_ns
     if gap_ns:
         thread.phase = STEPPED
@@ -136,6 +139,8 @@ def end_job_step(w: Any, t: int) -> None:
     if w.st.whole_request:
         release_hold(w, thread)
     user = w.users[thread.user]
+    user.done += 1
+    forget(w, thread.request)
     if user.arrivals == CLOSED:
         think(w, t)
     else:

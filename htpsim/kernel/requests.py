@@ -8,14 +8,19 @@ from htpsim.device.records import NEVER, NOBODY
 from htpsim.kernel.draws import drawn
 from htpsim.kernel.events import ARRIVAL, host_place, push
 from htpsim.kernel.fields import ARRIVES, FAULT, POISSON, REPLAY
+from htpsim.kernel.tallying import forget
 from htpsim.results.columns import DROPPED, QUEUED
 
 
 def new_request(w: Any, u: int, arrived_ns: int) -> int:
     """Take note of the client's next request; return its position."""
     st, user = w.st, w.users[u]
-    r: int = st.requests
-    st.requests += 1
+    r: int = st.free_request
+    if r == NOBODY:
+        r = st.requests
+        st.requests += 1
+    else:
+        st.free_request = w.requests[r].next
     request = w.requests[r]
     number = user.requests
     user.requests += 1
@@ -60,13 +65,20 @@ def dequeue(w: Any, user: Any) -> int:
     return r
 
 
+def drop(w: Any, user: Any, r: int) -> None:
+    """Drop a request."""
+    w.requests[r].state = DROPPED
+    user.dropped += 1
+    forget(w, r)
+
+
 def join_queue(w: Any, user: Any, r: int, taken_up: int) -> None:
     """Queue a request, or drop it or the oldest where the queue is full; one taken up at once does not wait."""
     if not taken_up and user.queue_limit != NOBODY and user.queue_count >= user.queue_limit:
         if user.drop_newest or user.queue_count == 0:
-            w.requests[r].state = DROPPED
+            drop(w, user, r)
             return
-        w.requests[dequeue(w, user)].state = DROPPED
+        drop(w, user, dequeue(w, user))
     enqueue(w, user, r)
 
 

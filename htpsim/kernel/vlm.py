@@ -14,6 +14,7 @@ from htpsim.kernel.events import ARRIVAL, GAP, host_place, push
 from htpsim.kernel.executing import REQUEST_BITS, execute, release_hold
 from htpsim.kernel.fields import CALLING, CLOSED, HOSTING, IDLE, RESUMES, STEPPED, THINKING
 from htpsim.kernel.requests import dequeue, join_queue, keep_pace, new_request
+from htpsim.kernel.tallying import ITL, TTFT, VIT, forget, tally
 from htpsim.results.columns import DONE, REFUSED, RUNNING, STAGE_DECODE, STAGE_PREFILL, STAGE_VIT
 from htpsim.sched.policy import NO_DEADLINE
 
@@ -81,6 +82,8 @@ def serve(w: Any, t: int, r: int) -> bool:
             request.state = REFUSED
             request.done_ns = st.now_ns
             thread.turn = 0
+            user.refused += 1
+            forget(w, r)
             return False
         request.kv_tokens = thread.kv_tokens
         thread.kv_tokens = needed
@@ -203,6 +206,11 @@ def graph_returned(w: Any, t: int) -> None:
 def note_token(w: Any, thread: Any) -> None:
     """Count a token that has just come."""
     request, now_ns = w.requests[thread.request], w.st.now_ns
+    if not w.st.keeps:
+        if thread.token == 0:
+            tally(w, thread.user, TTFT, now_ns - request.arrived_ns)
+        else:
+            tally(w, thread.user, ITL, now_ns - thread.token_ns)
     thread.token_ns = now_ns
     request.tokens = thread.token + 1
     if thread.token == 0:
@@ -224,6 +232,8 @@ def end_step(w: Any, t: int) -> None:
             begin(w, thread, thread.vit, thread.vits, step, NEVER)
         else:
             request.vit_done_ns = w.st.now_ns
+            if not w.st.keeps:
+                tally(w, thread.user, VIT, w.st.now_ns - request.begun_ns)
             going = begin_prefill(w, thread, request)
     elif thread.stage == STAGE_PREFILL and step < thread.chunks:
         begin_chunk(w, thread, step)
@@ -243,6 +253,8 @@ def end_request(w: Any, thread: Any, request: Any) -> None:
     if request.state == RUNNING:
         request.state = DONE
         request.done_ns = w.st.now_ns
+    w.users[thread.user].done += 1
+    forget(w, thread.request)
 
 
 def vlm_arrives(w: Any, u: int) -> None:

@@ -78,7 +78,9 @@ def test_auto_compiles_for_a_long_run_and_takes_what_was_compiled(monkeypatch: p
 def test_a_policy_that_grants_nobody_is_told_in_the_reference_engines_words() -> None:
     stuck = replace(SCENARIO, guard=Guard(policy="tests.kernel.policies:Nobody"))
 
-    with pytest.raises(InvariantError, match=r"deadlock at 5000 ns: nothing is left to happen: guard of process 0 \(policy nobody"):
+    with pytest.raises(
+        InvariantError, match=r"deadlock at 5000 ns: nothing is left to happen: guard of process 0 \(policy nobody"
+    ):
         simulate(stuck, engine="kernel")
 
 

@@ -1,0 +1,46 @@
+"""The engines on one scenario, as things that can take turns."""
+
+from __future__ import annotations
+
+from benchmarks.bare_simpy import Bare
+from benchmarks.timing import Count, Prepare
+from htpsim.kernel import simulate, tally
+from htpsim.results.columns import Execute
+from htpsim.sim import Simulation
+from htpsim.sim.loads import load_alone
+from htpsim.spec import Scenario
+from htpsim.spec.plan import make_plan
+
+
+def bare(scenario: Scenario) -> Prepare:
+    """The bare SimPy loop."""
+    return lambda: Bare(scenario).run
+
+
+def reference(scenario: Scenario) -> Prepare:
+    """The reference engine, records on."""
+
+    def prepare() -> Count:
+        simulation = Simulation(scenario)
+
+        def count() -> int:
+            log = simulation.run()
+            assert not log.executes or len(log.executes[0]) == len(Execute._fields)
+            return len(log.executes)
+
+        return count
+
+    return prepare
+
+
+def kernel(scenario: Scenario, *, records: bool = True, compiled: bool = True) -> Prepare:
+    """The kernel: what is timed begins with the filling of its tables and ends with the log, or with the tally."""
+    plan = make_plan(scenario)
+    loaded = load_alone(plan)
+
+    def count() -> int:
+        if records:
+            return len(simulate(plan, loaded, compiled=compiled).executes)
+        return tally(plan, loaded, compiled=compiled).executes
+
+    return lambda: count
