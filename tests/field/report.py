@@ -62,6 +62,14 @@ class Runs:
         """Return what a ledger holds at the end, in GB."""
         return self(variant).memory[ledger].steady_bytes / 1e9
 
+    def peak_gb(self, variant: str, ledger: str) -> float:
+        """Return the most that a ledger ever held, in GB."""
+        return self(variant).memory[ledger].peak_bytes / 1e9
+
+    def loads(self, variant: str, role: str, model: str = "") -> int:
+        """Return how many loads ended in a role, such as "owner", "unloaded" or "failed"."""
+        return sum(load.role == role and model in {"", load.model} for load in self(variant).loads)
+
     def failed(self, variant: str) -> str:
         """Return who did not start, in order, or "all load"."""
         return ", ".join(f"{name} fails" for name in self(variant).failed) or "all load"
