@@ -151,10 +151,8 @@ def compare(  # noqa: PLR0913 - all but the first have a name and a default
 
     Raises
     ------
-    ScenarioError
-        When the file or a name is wrong; one line a problem.
-    InvariantError
-        When a rule broke; the last line is the command that repeats it.
+    ScenarioError, InvariantError
+        When the file or a name is wrong, one line a problem; when a rule broke, with the command that repeats it.
 
     Examples
     --------

@@ -212,18 +212,14 @@ def tune(  # noqa: PLR0913 - all but the first three have a name and a default
         Bounds, such as "itl.p99 <= 80ms".
     goal
         What to make best: "vit.mean", "min ttft.p95", "max tokens_per_s".
-    points
-        Points to look at in short runs, at most.
-    finalists
-        Points to run in full.
+    points, finalists
+        Points to look at in short runs, at most; points to run in full.
     variant, case, options, set_values
         As in `run`.
     search_seed
         Of the search, where there are more points than may be looked at.
-    workers
-        Processes to use; the results do not depend on it.
-    progress
-        Told how far it is.
+    workers, progress
+        Processes to use, on which the results do not depend; told how far it is.
 
     Raises
     ------
