@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from htpsim.errors import ScenarioError
 from htpsim.experiments.precision import Precision, Reached, extend, figures_of, judge
 from htpsim.experiments.replay import replay_command
-from htpsim.experiments.runner import Progress, Task, run_tasks
+from htpsim.experiments.runner import Outcome, Progress, Task, run_tasks
 from htpsim.experiments.trace import trace_of
 from htpsim.invariants import Trace
 from htpsim.results.log import RunLog
@@ -124,32 +124,32 @@ def run_one(  # noqa: PLR0913 - all but the first have a name and a default
         resolved = file.resolve(variant, case, options)
     spec = resolved.scenario
 
-    def tasks(replications: Sequence[int]) -> list[Task]:
-        return [
-            Task(
-                (spec.name,), spec, r, keep_log=r == wanted[0], check=check,
-                replay="" if isinstance(scenario, Scenario) else replay_command(
-                    spec, os.fspath(scenario), replication=r, variant=variant, case=case,
-                    options=options, set_values=set_values, check=check,
-                ),
-            )
-            for r in replications
-        ]  # fmt: skip
+    def task(r: int) -> Task:
+        again = "" if isinstance(scenario, Scenario) else replay_command(
+            spec, os.fspath(scenario), replication=r, variant=variant, case=case,
+            options=options, set_values=set_values, check=check,
+        )  # fmt: skip
+        return Task((spec.name,), spec, r, keep_log=r == wanted[0], check=check, replay=again)
 
     wanted = range(spec.run.replications) if replication is None else [replication]
-    first = tasks(wanted)
-    outcomes = run_tasks(first, workers, progress)
+    outcomes = run_tasks([task(r) for r in wanted], workers, progress)
     log = outcomes[0].log
     assert log is not None
     reached = None
     if precision is not None and replication is None:
-        reached = extend(
-            len(outcomes), precision,
-            lambda more: outcomes.extend(run_tasks(tasks(more), workers, progress)),
-            lambda n: judge(figures_of([o.summary for o in outcomes], spec.name), precision.target, n),
-        )  # fmt: skip
+        reached = _sharpen(outcomes, precision, lambda more: run_tasks([task(r) for r in more], workers, progress))
     summaries = [outcome.summary for outcome in outcomes]
-    return Single(resolved, summaries, log, file, variant, case, tuple(options), first[0].replay, reached)
+    return Single(resolved, summaries, log, file, variant, case, tuple(options), task(wanted[0]).replay, reached)
+
+
+def _sharpen(outcomes: list[Outcome], precision: Precision, run: Callable[[range], list[Outcome]]) -> Reached:
+    """Add replications until the headline figures are precise."""
+
+    def look(count: int) -> Reached:
+        figures = figures_of([outcome.summary for outcome in outcomes], outcomes[0].key[0])
+        return judge(figures, precision.target, count)
+
+    return extend(len(outcomes), precision, lambda more: outcomes.extend(run(more)), look)
 
 
 def _specified(
