@@ -87,10 +87,9 @@ def run_one(  # noqa: PLR0913 - all but the first have a name and a default
     ----------
     scenario
         A scenario file, the name of a shipped one, or a specification made in Python.
-    variant, case, options
-        Which of those that the file offers; by default the file as it stands. Options are "NAME.OPTION".
-    set_values
-        Assignments with the last word, such as ``"run.duration=60s"``.
+    variant, case, options, set_values
+        Which of those that the file offers, by default the file as it stands; options are "NAME.OPTION". Assignments
+        have the last word, such as ``"run.duration=60s"``.
     replication
         Run this one only, counted from 0; it is the same whichever others are run.
     check
