@@ -136,7 +136,8 @@ class Layout:
             powers=device.power_up_ns > 0 or device.power_up_warm_ns > 0,
             throttles=device.throttle_after_ns is not None, throttle_after_ns=device.throttle_after_ns or 0,
             rpc_polling_ns=NEVER if device.rpc_polling_ns is None else device.rpc_polling_ns,
-            shares=bandwidth > 0 or (device.core_dram_bandwidth or 0) > 0,
+            shares=bandwidth > 0 or (device.core_dram_bandwidth or 0) > 0 or device.pge,
+            parallel=device.pge, parallel_rate=device.pge_scaled,
             **{name: getattr(device, name) for name in (*named, *times, *more)},
         )  # fmt: skip
         self.memory.put("cores", device.cores, cold=1, holder=NOBODY)

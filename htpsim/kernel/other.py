@@ -9,9 +9,9 @@ from htpsim.kernel.draws import drawn
 from htpsim.kernel.events import ARRIVAL, GAP, host_place, push
 from htpsim.kernel.executing import REQUEST_BITS, execute, release_hold
 from htpsim.kernel.fields import CLOSED, RESUMES, STEPPED, THINKING, THREADS
-from htpsim.kernel.requests import dequeue, drop, enqueue, keep_pace, new_request
+from htpsim.kernel.requests import dequeue, drop, enqueue, finish, keep_pace, new_request
 from htpsim.kernel.tallying import JOB, forget, tally
-from htpsim.results.columns import DONE, RUNNING, STAGE_JOB
+from htpsim.results.columns import RUNNING, STAGE_JOB
 from htpsim.sched.policy import NO_DEADLINE
 
 
@@ -106,8 +106,7 @@ def step_returned(w: Any, t: int) -> None:
     thread, st = w.threads[t], w.st
     if thread.step == thread.last:
         request = w.requests[thread.request]
-        request.state = DONE
-        request.done_ns = st.now_ns
+        finish(w, thread.user, request)
         if not st.keeps:
             tally(w, thread.user, JOB, st.now_ns - request.arrived_ns)
     gap_ns = w.users[thread.user].gap_graph_ns
@@ -139,7 +138,6 @@ def end_job_step(w: Any, t: int) -> None:
     if w.st.whole_request:
         release_hold(w, thread)
     user = w.users[thread.user]
-    user.done += 1
     forget(w, thread.request)
     if user.arrivals == CLOSED:
         think(w, t)

@@ -9,7 +9,7 @@ from htpsim.kernel.draws import drawn
 from htpsim.kernel.events import ARRIVAL, host_place, push
 from htpsim.kernel.fields import ARRIVES, FAULT, POISSON, REPLAY
 from htpsim.kernel.tallying import forget
-from htpsim.results.columns import DROPPED, QUEUED
+from htpsim.results.columns import DONE, DROPPED, QUEUED
 
 
 def new_request(w: Any, u: int, arrived_ns: int) -> int:
@@ -70,6 +70,13 @@ def drop(w: Any, user: Any, r: int) -> None:
     w.requests[r].state = DROPPED
     user.dropped += 1
     forget(w, r)
+
+
+def finish(w: Any, u: int, request: Any) -> None:
+    """Note that a request is done."""
+    request.state = DONE
+    request.done_ns = w.st.now_ns
+    w.users[u].done += 1
 
 
 def join_queue(w: Any, user: Any, r: int, taken_up: int) -> None:

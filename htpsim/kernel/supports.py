@@ -25,21 +25,22 @@ HONOURED: Final[dict[str, frozenset[str]]] = {
         "restore_ns priority_clamp acquire_ns power_up_ns power_up_warm_ns idle_timeout_ns first_call_ns "
         "throttle_after_ns throttle_speed throttle_rest_ns rpc_call_ns rpc_return_ns rpc_polling_ns rpc_wake_ns "
         "gang_efficiency dram_budget_bytes host_budget_bytes pd_bytes pd_rule pd_count mapping_limit_bytes "
-        "contexts_per_process model_reserve_bytes",
+        "contexts_per_process model_reserve_bytes pge pge_rate leak_bytes",
         "Guard": "policy params slots slots_per scope registration unregistered default_weight overhead_ns gap_inside",
-        "Registry": "llm vit llm_copies vit_copies waits_for_load",
+        "Registry": "llm vit llm_copies vit_copies waits_for_load adapters",
         "Runtime": "embedding_raw_apis on_throw",
         "Run": "duration_ns warmup_ns seed replications engine",
         "Instance": "name process weight guard_priority vit llm vit_path vit_thread llm_path vit_priority llm_priority "
         "arrivals images text_tokens output_tokens dialog_turns queue_limit drop host_gap_graph_ns host_gap_step_ns "
-        "stale_handle_of ttft_deadline_ns itl_deadline_ns",
+        "stale_handle_of ttft_deadline_ns itl_deadline_ns adapter",
         "OtherClient": "name model process path weight guard_priority priority arrivals outstanding when_full "
         "host_gap_ns deadline_ns",
         "Arrivals": "kind think period_ns jitter_ns offset_ns times_ns",
         "Model": "name role contexts graphs prefill decode ar context_tokens kv_bytes tokens_per_image lm_head_split "
-        "split built_for_cores placement load options",
+        "split built_for_cores placement load options file_kept read_budget_bytes weight_sharing",
         "Graph": "name context service dram_bytes qnn vtcm_bytes hvx hmx tier_tokens",
-        "Context": "name weights_bytes run_list_bytes io_bytes spill_fill_bytes vtcm_backup_bytes file_bytes",
+        "Context": "name weights_bytes run_list_bytes io_bytes spill_fill_bytes vtcm_backup_bytes file_bytes "
+        "load_bytes",
         "Distribution": "kind mean cv sample low high stages",
     }.items()
 }
@@ -54,6 +55,7 @@ WORDS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("Guard", "unregistered"): ("default-weight", "bypass"),
     ("Registry", "llm_copies"): ("per-core", "per-device", "per-process"),
     ("Registry", "vit_copies"): ("per-core", "per-device", "per-process"),
+    ("Registry", "adapters"): ("keys",),
     ("Runtime", "on_throw"): ("fail", "fallback"),
     ("Run", "engine"): ("auto", "reference", "kernel"),
     ("Instance", "vit_path"): ("genie", "qnn", "host"),

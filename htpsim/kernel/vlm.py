@@ -13,9 +13,9 @@ from htpsim.kernel.draws import drawn, drawn_entry
 from htpsim.kernel.events import ARRIVAL, GAP, host_place, push
 from htpsim.kernel.executing import REQUEST_BITS, execute, release_hold
 from htpsim.kernel.fields import CALLING, CLOSED, HOSTING, IDLE, RESUMES, STEPPED, THINKING
-from htpsim.kernel.requests import dequeue, join_queue, keep_pace, new_request
+from htpsim.kernel.requests import dequeue, finish, join_queue, keep_pace, new_request
 from htpsim.kernel.tallying import ITL, TTFT, VIT, forget, tally
-from htpsim.results.columns import DONE, REFUSED, RUNNING, STAGE_DECODE, STAGE_PREFILL, STAGE_VIT
+from htpsim.results.columns import REFUSED, RUNNING, STAGE_DECODE, STAGE_PREFILL, STAGE_VIT
 from htpsim.sched.policy import NO_DEADLINE
 
 
@@ -217,8 +217,7 @@ def note_token(w: Any, thread: Any) -> None:
         request.first_token_ns = now_ns
         thread.deadline_ns = NO_DEADLINE
     if request.tokens == request.output_tokens:
-        request.state = DONE
-        request.done_ns = now_ns
+        finish(w, thread.user, request)
 
 
 def end_step(w: Any, t: int) -> None:
@@ -251,9 +250,7 @@ def end_request(w: Any, thread: Any, request: Any) -> None:
     if w.st.whole_request:
         release_hold(w, thread)
     if request.state == RUNNING:
-        request.state = DONE
-        request.done_ns = w.st.now_ns
-    w.users[thread.user].done += 1
+        finish(w, thread.user, request)
     forget(w, thread.request)
 
 

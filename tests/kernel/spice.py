@@ -22,6 +22,8 @@ def spiced(scenario: Scenario, seed: int) -> Scenario:
         throttle_rest_ns=of((0, 25)),
         rpc_polling_ns=of((None, 20)),
         rpc_wake_ns=of((0, 3)),
+        pge=of((False, True)) and scenario.device.topology != "gang",
+        pge_rate=of((0.5, 0.7)),
     )
     if device.background_bandwidth:
         device = replace(device, background_on_ns=of((0, 30)), background_off_ns=of((0, 20)))
