@@ -88,12 +88,14 @@ def explain_policy(traces: tuple[Path, ...], lenient: bool, as_json: bool) -> No
 
     TRACE was written by run --trace or recorded around a real guard; of several, one a process say, one is made.
     """
-    with working("explaining"):
+    with working("reading"):
         from htpsim.formats.trace import read_trace
         from htpsim.invariants import explain
         from htpsim.report.traces import explain_dict, explain_page
 
-        found = explain(read_trace(*traces, lenient=lenient))
+        trace = read_trace(*traces, lenient=lenient)
+    with progress("explain-policy") as told:
+        found = explain(trace, progress=told)
     if as_json:
         show_json(explain_dict(found))
     else:

@@ -2,15 +2,17 @@
 
 A policy is replayed beside the recorded calls, grants and releases, with the recorded charges. Before each grant it is
 asked whom it would choose among those that really waited; then the recorded grant is made, whatever it said, so that
-every grant is judged on the true past. Its parameters are tried on a small grid, and the best are reported. Only grants
-at which two accounts or more waited say anything; the others are left out of the share.
+every grant is judged on the true past. Its parameters are tried on a small grid, and the best are reported; a replay
+that has missed as much as the best so far is given up. Only grants at which two accounts or more waited say anything;
+the others are left out of the share.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, product
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -35,6 +37,13 @@ GRID: Final[Mapping[str, tuple[int, ...]]] = MappingProxyType(
     }
 )
 """Values tried for a parameter of that name, beside its default."""
+
+SMALL_GRID: Final = 8
+BEGINNING: Final = 40
+"""A grid of more points is ordered by how they do in this part, one 40th, of a recording."""
+
+Progress = Callable[[float, int, str], None]
+"""Told how many replays are done, of how many, and of which policy the next one is."""
 
 _Call: type[Any] = record_class("Call", CALL_FIELDS)
 
@@ -79,7 +88,9 @@ class Explanation:
     """Why there is nothing to explain, or what limits the answer."""
 
 
-def explain(trace: Trace, policies: Mapping[str, type[Policy]] = POLICIES) -> Explanation:
+def explain(
+    trace: Trace, policies: Mapping[str, type[Policy]] = POLICIES, progress: Progress | None = None
+) -> Explanation:
     """Say how many grants of a trace each policy would have made.
 
     Parameters
@@ -88,6 +99,8 @@ def explain(trace: Trace, policies: Mapping[str, type[Policy]] = POLICIES) -> Ex
         With calls and grants; what a call cost is what the trace says it held its core for, or submit to return.
     policies : mapping
         Policies to try, by name.
+    progress : callable, optional
+        Told before every replay how many are done, of how many, and the policy.
 
     Examples
     --------
@@ -98,7 +111,8 @@ def explain(trace: Trace, policies: Mapping[str, type[Policy]] = POLICIES) -> Ex
     reason = no_guard(history)
     if reason:
         return Explanation(note=reason)
-    records = [record for lane in history.guard_events for record in Recorded(history, lane).grants()]
+    lanes = [Recorded(history, lane) for lane in history.guard_events]
+    records = [record for lane in lanes for record in lane.grants()]
     choices = {grant.execute: grant for grant in records if len(grant.waiting) > 1}
     found = Explanation(grants=len(records), choices=len(choices))
     if not choices:
@@ -106,26 +120,65 @@ def explain(trace: Trace, policies: Mapping[str, type[Policy]] = POLICIES) -> Ex
         return found
     if trace.guard.slots is None:
         found.note = "the trace does not say how many slots the guard has; one was assumed where a policy asks"
-    for name, policy in policies.items():
-        fits = list(_fits(history, name, policy, choices.keys()))
-        if fits:
-            found.fits.append(max(fits, key=lambda fit: fit.made))
+    found.fits = _best_fits(history, lanes, policies, choices, progress)
     found.fits.sort(key=lambda fit: (-fit.made, _size(policies[fit.policy]), fit.policy))
     unexplained = frozenset(choices).intersection(*(fit.missed for fit in found.fits))
     found.unexplained = [choices[number] for number in sorted(unexplained)]
     return found
 
 
-def _fits(history: History, name: str, policy: type[Policy], choices: Any) -> Iterator[Fit]:
-    """Yield the fit of a policy for every point of its grid; none for one that lacks what it looks at."""
-    for ranks in _ranks(history, name):
-        for params in grid(policy, dict(history.trace.guard.params) if history.trace.guard.policy == name else {}):
+def _best_fits(
+    history: History,
+    lanes: Sequence[Recorded],
+    policies: Mapping[str, type[Policy]],
+    choices: Mapping[int, Grant],
+    progress: Progress | None,
+) -> list[Fit]:
+    """Return the best fit of each policy over its grid, the first of equals; none for one that lacks what it asks."""
+    points = {
+        name: [
+            (ranks, params)
+            for ranks in _ranks(history, name)
+            for params in grid(policy, dict(history.trace.guard.params) if history.trace.guard.policy == name else {})
+        ]
+        for name, policy in policies.items()
+    }
+    total, done = sum(map(len, points.values())), 0
+    found = []
+    for name, tried in points.items():
+        policy, best, best_place = policies[name], None, len(tried)
+        for place in _promising_first(lanes, policy, tried, choices):
+            if progress is not None:
+                progress(done, total, name)
+            done += 1
+            ranks, params = tried[place]
+            # Of two that miss as many, the one that comes first in the grid is named.
+            most = len(choices) + 1 if best is None else len(best.missed) + (place < best_place)
             missed: set[int] = set()
-            for lane in history.guard_events:
-                missed |= Recorded(history, lane, ranks).missed_by(policy, params)
-            missed &= set(choices)
-            changed = [(key, value) for key, value in params.items() if value != policy.params[key][0]]
-            yield Fit(name, tuple(changed), ranks, len(choices) - len(missed), frozenset(missed))
+            for lane in lanes:
+                missed |= lane.missed_by(policy, params, ranks, choices, most - len(missed))
+            if len(missed) < most:
+                changed = [(key, value) for key, value in params.items() if value != policy.params[key][0]]
+                best = Fit(name, tuple(changed), ranks, len(choices) - len(missed), frozenset(missed))
+                best_place = place
+        found += [best] if best is not None else []
+    return found
+
+
+def _promising_first(
+    lanes: Sequence[Recorded],
+    policy: type[Policy],
+    tried: Sequence[tuple[str, Mapping[str, int]]],
+    choices: Mapping[int, Grant],
+) -> list[int]:
+    """Return the places of a grid, those first that miss least in the beginning: the sooner others are given up."""
+    if len(tried) < SMALL_GRID:
+        return list(range(len(tried)))
+    missed = [
+        sum(len(lane.missed_by(policy, params, ranks, choices, len(choices) + 1, BEGINNING)) for lane in lanes)
+        for ranks, params in tried
+    ]
+    return sorted(range(len(tried)), key=missed.__getitem__)
 
 
 def _ranks(history: History, name: str) -> tuple[str, ...]:
@@ -161,16 +214,49 @@ def grid(policy: type[Policy], declared: Mapping[str, int]) -> Iterator[dict[str
     yield from tried
 
 
+@dataclass(slots=True)
+class _Instant:
+    """What the guard saw in one instant: runs of grants, each before a call or a release, and those at the end."""
+
+    now_ns: int
+    steps: list[tuple[list[tuple[int, int]], bool, int, int]] = field(default_factory=list)
+    """(grants, whether it is a call and not a release, account, position of the call or cost [ns])"""
+    grants: list[tuple[int, int]] = field(default_factory=list)
+    """(account, graphExecute)"""
+
+
 class Recorded:
     """One set of slots as it was recorded, to be replayed beside a policy."""
 
-    def __init__(self, history: History, lane: Lane, ranks: str = "") -> None:
+    def __init__(self, history: History, lane: Lane) -> None:
         self.history = history
         self.events = history.guard_events[lane]
         self.accounts: Sequence[Account] = history.accounts[lane[0]]
-        self.ranks = ranks
         # A recording's clock has its own origin; a policy's periods are counted from the first call.
         self.origin_ns = 0 if history.trace.engine else self.events[0][0]
+        self.calls: list[Any] = []
+        """Records that every replay uses again: what changes in them is set when the call is made."""
+        self.instants = list(self._instants())
+        """Looked up once, because a policy with parameters is replayed dozens of times."""
+
+    def _instants(self) -> Iterator[_Instant]:
+        for at_ns, group in groupby(self.events, key=lambda event: event[0]):
+            instant = _Instant(at_ns - self.origin_ns)
+            for _, kind, span in group:
+                account = self.history.account(span)
+                if kind == "grant":
+                    instant.grants.append((account, span.execute))
+                    continue
+                if kind == "call":
+                    value = len(self.calls)
+                    self.calls.append(_Call())
+                    deadline_ns = span.call.deadline_ns
+                    self.calls[-1].deadline_ns = NO_DEADLINE if deadline_ns == NOWHERE else deadline_ns - self.origin_ns
+                else:
+                    value = self.history.charge_ns(span)
+                instant.steps.append((instant.grants, kind == "call", account, value))
+                instant.grants = []
+            yield instant
 
     def grants(self) -> Iterator[Grant]:
         """Yield every grant with those who waited."""
@@ -185,39 +271,58 @@ class Recorded:
                 yield Grant(at_ns, span.execute, self.accounts[number].handle, told)
                 waiting[number].remove(span)
 
-    def missed_by(self, policy: type[Policy], params: Mapping[str, int]) -> set[int]:
-        """Return the graphExecutes that `policy` would not have granted when they were."""
-        replay = _Replay(self, policy, params)
-        missed: set[int] = set()
-        for at_ns, group in groupby(self.events, key=lambda event: event[0]):
-            now_ns = at_ns - self.origin_ns
-            replay.pass_time(now_ns - 1)
-            granted: list[Span] = []
-            for _, kind, span in group:
-                if kind == "grant":
-                    granted.append(span)
-                    continue
-                missed |= replay.grant(granted, now_ns)
-                granted = []
-                if kind == "release":
-                    replay.release(span, now_ns)
+    def missed_by(
+        self,
+        policy: type[Policy],
+        params: Mapping[str, int],
+        ranks: str,
+        choices: Container[int],
+        most: int,
+        part: int = 1,
+    ) -> set[int]:
+        """Return which of `choices` the policy would not have granted when they were, or the first `most` of them.
+
+        Of the recording, only the first `part`-th is replayed.
+        """
+        replay = _Replay(self, policy, params, ranks, choices)
+        lane, accounts, calls = replay.lane, replay.accounts, self.calls
+        wake, charge = policy.wake, policy.charge
+        for instant in self.instants[: -(-len(self.instants) // part)]:
+            now_ns = instant.now_ns
+            if 0 <= replay.due_ns < now_ns:
+                replay.pass_time(now_ns - 1)
+            for granted, is_call, account, value in instant.steps:
+                if granted:
+                    replay.grant(granted, now_ns)
+                if is_call:
+                    guard.call(lane, accounts, calls, account, value, now_ns, wake)
                 else:
-                    replay.call(span, now_ns)
-            replay.pass_time(now_ns)
-            missed |= replay.grant(granted, now_ns)
-        return missed
+                    guard.release(lane, accounts, account, value, now_ns, charge)
+            if 0 <= replay.due_ns <= now_ns:
+                replay.pass_time(now_ns)
+            if instant.grants:
+                replay.grant(instant.grants, now_ns)
+            if len(replay.missed) >= most:
+                break
+        return replay.missed
 
 
 class _Replay:
     """The records of one lane, moved by what was recorded."""
 
-    def __init__(self, recorded: Recorded, policy: type[Policy], params: Mapping[str, int]) -> None:
-        self.recorded = recorded
+    def __init__(
+        self, recorded: Recorded, policy: type[Policy], params: Mapping[str, int], ranks: str, choices: Container[int]
+    ) -> None:
         self.policy = policy
+        self.choices = choices
+        self.missed: set[int] = set()
+        """Those of `choices` that the policy would not have made."""
         self.lane: Any = record_class("Lane", (*LANE_FIELDS, *policy.lane_fields, *policy.params))()
         account_type = record_class("Account", (*ACCOUNT_FIELDS, *policy.account_fields))
         self.accounts: list[Any] = [account_type() for _ in recorded.accounts]
-        self.calls: list[Any] = []
+        self.lane_values = attrgetter(*type(self.lane).fields)
+        self.account_values = attrgetter(*account_type.fields)
+        self.calls = recorded.calls
         self.due_ns = 0
         self.lane.slots = recorded.history.trace.guard.slots or 1
         self.lane.accounts = len(self.accounts)
@@ -225,40 +330,34 @@ class _Replay:
         for name, value in params.items():
             setattr(self.lane, name, value)
         for number, account in enumerate(recorded.accounts):
-            rank = account.weight if recorded.ranks else account.rank
+            rank = account.weight if ranks else account.rank
             guard.open_account(self.accounts, number, account.weight, rank)
 
     def pass_time(self, now_ns: int) -> None:
         while 0 <= self.due_ns <= now_ns:
             self.due_ns = self.policy.timer(self.lane, self.accounts, self.due_ns)
 
-    def call(self, span: Span, now_ns: int) -> None:
-        call = _Call()
-        deadline_ns = span.call.deadline_ns
-        call.deadline_ns = NO_DEADLINE if deadline_ns == NOWHERE else deadline_ns - self.recorded.origin_ns
-        self.calls.append(call)
-        account = self.recorded.history.account(span)
-        guard.call(self.lane, self.accounts, self.calls, account, len(self.calls) - 1, now_ns, self.policy.wake)
-
-    def release(self, span: Span, now_ns: int) -> None:
-        account, cost_ns = self.recorded.history.account(span), self.recorded.history.charge_ns(span)
-        guard.release(self.lane, self.accounts, account, cost_ns, now_ns, self.policy.charge)
-
-    def grant(self, granted: Sequence[Span], now_ns: int) -> set[int]:
-        """Make the grants of one instant; return those that the policy would not have made."""
-        missed: set[int] = set()
+    def grant(self, granted: Sequence[tuple[int, int]], now_ns: int) -> None:
+        """Make the grants of one instant, and note those that the policy would not have made."""
+        lane, accounts = self.lane, self.accounts
         remaining = list(granted)
         while remaining:
-            choice = self.policy.pick(copied(self.lane), [copied(account) for account in self.accounts], now_ns)
-            by_account = {self.recorded.history.account(span): span for span in reversed(remaining)}
-            span = by_account.get(choice, remaining[0])
-            account = self.recorded.history.account(span)
-            if account != choice:
-                missed.add(span.execute)
-            pick = self.policy.pick if account == choice else self.forced(account)
-            guard.grant(self.lane, self.accounts, self.calls, now_ns, pick, self.policy.wake)
-            remaining.remove(span)
-        return missed
+            # A policy may move its clock as it picks. Where it picks whom the trace granted, that is the grant's own
+            # pick; otherwise, and where its slots are taken, everything is put back.
+            lane_before, before = self.lane_values(lane), list(map(self.account_values, accounts))
+            choice = self.policy.pick(lane, accounts, now_ns)
+            place = next((k for k, (account, _) in enumerate(remaining) if account == choice), None)
+            account, execute = remaining.pop(place or 0)
+            if place is not None and guard.can_grant(lane):
+                guard.grant(lane, accounts, self.calls, now_ns, _the_pick_was(choice), self.policy.wake)
+                continue
+            put_back(lane, lane_before, self.lane_values)
+            for record, values in zip(accounts, before, strict=True):
+                put_back(record, values, self.account_values)
+            if place is None and execute in self.choices:
+                self.missed.add(execute)
+            pick = self.policy.pick if place is not None else self.forced(account)
+            guard.grant(lane, accounts, self.calls, now_ns, pick, self.policy.wake)
 
     def forced(self, account: int) -> guard.Pick:
         """Return a pick that chooses `account`: the policy's own, with the others hidden, so its clock moves on."""
@@ -278,9 +377,12 @@ class _Replay:
         return pick
 
 
-def copied(record: Any) -> Any:
-    """Return a record with the same fields."""
-    other = type(record)()
-    for name in type(record).fields:
-        setattr(other, name, getattr(record, name))
-    return other
+def _the_pick_was(account: int) -> guard.Pick:
+    return lambda lane, accounts, now_ns: account
+
+
+def put_back(record: Any, values: tuple[int, ...], values_of: Callable[[Any], tuple[int, ...]]) -> None:
+    """Give a record the values that its fields had."""
+    if values_of(record) != values:
+        for name, value in zip(type(record).fields, values, strict=True):
+            setattr(record, name, value)

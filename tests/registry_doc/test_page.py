@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from htpsim.invariants import RULES
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "registry-for-the-vit.md"
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -89,3 +91,10 @@ def test_the_number_of_planted_faults_is_as_said() -> None:
     assert "get it wrong in eight ways" in TEXT
     assert len(faulty) == 8
     assert len((ROOT / "tests/registry_doc/stand_in.py").read_text(encoding="utf-8").splitlines()) < 200
+
+
+def test_every_rule_that_is_named_exists() -> None:
+    named = {name for name in re.findall(r"`([a-z]+(?:-[a-z]+)*)`", TEXT) if "-" in name or name == "references"}
+
+    assert named >= {"memory-balance", "memory-in-use", "references"}
+    assert named <= set(RULES)
