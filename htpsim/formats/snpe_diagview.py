@@ -141,11 +141,13 @@ def service_time(source: Source, query: ServiceQuery) -> ServiceTime:
     title = choose(where, "graph", query.graph, [block.title for block in log.blocks])
     block = next(block for block in log.blocks if block.title == title)
     choose(f"{source.name}:{block.line}", "statistic", query.statistic, ["average"])
-    timed = [item.name for item in block.measures if item.value is not None and item.value.unit == "us"]
+    timed: dict[str, Value[int]] = {}
+    for item in block.measures:
+        if item.value is not None and item.value.unit == "us":
+            timed.setdefault(item.name, item.value)
     wanted = query.event or next((name for name in PREFERRED if name in timed), None)
-    event = choose(f"{source.name}:{block.line}", "event", wanted, timed)
-    value = block.measure(event)
-    assert value is not None  # it is one of those that are timed
+    event = choose(f"{source.name}:{block.line}", "event", wanted, list(timed))
+    value = timed[event]
     return ServiceTime(time_ns(value, source.name), f"{source.name}:{value.line} {event} of {title}", "average")
 
 

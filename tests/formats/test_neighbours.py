@@ -12,7 +12,7 @@ from htpsim import formats
 from htpsim.errors import FormatError
 from htpsim.formats import executorch_log, llm_bench_csv, qnn_report, service_tests, snpe_diagview
 from htpsim.formats.source import from_text
-from htpsim.formats.values import Value
+from htpsim.formats.values import ServiceQuery, Value
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures" / "formats"
 SNPE = FIXTURES / "snpe_cpu_and_dsp.md"
@@ -68,6 +68,13 @@ def test_a_line_of_a_block_that_says_nothing_is_refused(line: str, message: str)
     with pytest.raises(FormatError, match=message):
         snpe_diagview.read(source)
     assert [note for note in snpe_diagview.read(source, lenient=True).notes if note.startswith("line 2 is skipped")]
+
+
+def test_a_time_that_is_once_missing_and_once_there_is_the_one_that_is_there() -> None:
+    """The mutator found it: the same name twice, first as a 0 without a unit."""
+    text = "SNPE Execute Statistics (Averaged):\n  Accelerator Time: 0\n  Accelerator Time: 59 us\n"
+
+    assert snpe_diagview.service_time(from_text("a.txt", text), ServiceQuery()).value_ns == 59_000
 
 
 def test_two_runs_of_one_title_are_numbered() -> None:
