@@ -235,7 +235,6 @@ MEMORY = (
         number="B44",
         scenario="b44_rapid_swaps",
         source="jundot/omlx issues 1623, 1774 and 1938",
-        settings=("run.duration=200s",),
         remark="a Mac; admission there went by what was live and not by what was promised",
         figures=(
             Figure(

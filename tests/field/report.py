@@ -9,7 +9,7 @@ from typing import Literal
 
 from htpsim.results.run import RunResult
 from htpsim.results.summary import Summary
-from htpsim.scenario import load
+from htpsim.scenario import ScenarioFile, load
 from htpsim.sim import simulate
 from tests.scenarios.support import SCENARIOS, number
 
@@ -17,10 +17,15 @@ Kind = Literal["fitted", "predicted"]
 
 
 @cache
+def loaded(scenario: str, settings: tuple[str, ...] = ()) -> ScenarioFile:
+    """Load a file of scenarios/field once."""
+    return load(SCENARIOS / "field" / f"{scenario}.toml", set_values=settings)
+
+
+@cache
 def result(scenario: str, variant: str | None, settings: tuple[str, ...]) -> RunResult:
     """Run one variant once, its state machines validated after every action."""
-    resolved = load(SCENARIOS / "field" / f"{scenario}.toml", set_values=settings).resolve(variant)
-    return RunResult(simulate(resolved.scenario, check=True))
+    return RunResult(simulate(loaded(scenario, settings).resolve(variant).scenario, check=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import pytest
 from htpsim.errors import ScenarioError
 from htpsim.scenario import load
 from tests.field.page import PAGE, REPORTS, error, page
-from tests.field.report import Figure, Report
+from tests.field.report import Figure, Report, loaded
 from tests.scenarios.support import SCENARIOS
 
 FIGURES = [
@@ -71,7 +71,7 @@ def test_the_file_names_its_source_and_says_what_was_fitted(report: Report) -> N
     kinds = {figure.kind for figure in report.figures}
     assert ("fitted" in kinds) is not comment.startswith("Fitted: nothing")
     assert "predicted" in kinds
-    assert load(SCENARIOS / "field" / f"{report.scenario}.toml").title.startswith(f"{report.number}: ")
+    assert loaded(report.scenario, report.settings).title.startswith(f"{report.number}: ")
 
 
 def is_no_comment(line: str) -> bool:
@@ -80,7 +80,7 @@ def is_no_comment(line: str) -> bool:
 
 @pytest.mark.parametrize("report", REPORTS, ids=lambda report: report.number)
 def test_every_variant_says_of_itself_whether_it_was_fitted(report: Report) -> None:
-    for name, variant in load(SCENARIOS / "field" / f"{report.scenario}.toml").variants.items():
+    for name, variant in loaded(report.scenario, report.settings).variants.items():
         assert re.search(r"\b(fitted|predicted)\b", variant.text) or "extends" in text(report), name
 
 

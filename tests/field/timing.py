@@ -323,6 +323,7 @@ TIMING = (
         number="B20",
         scenario="b20_long_prefill_kills_decode",
         source="local-inference-lab/vllm issue 541",
+        settings=("run.duration=11s",),
         remark="a GPU; taking turns explains the decode and not the prefill",
         figures=(
             Figure(
