@@ -51,6 +51,24 @@ class Percent(click.ParamType[float]):
         return share
 
 
+AUTO = "auto"
+
+
+class WarmUpTime(click.ParamType[str]):
+    """A time with a unit, 0, or the word that lets MSER-5 decide."""
+
+    name = "time or auto"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the text when it is one of them, and complain otherwise."""
+        if value != AUTO:
+            try:
+                parse_time(value)
+            except ValueError as error:
+                self.fail(f"{error}, or auto", param, ctx)
+        return value
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
     """What was asked of `run` or `compare` alike."""
@@ -67,6 +85,7 @@ class Given:
     precision: float | None = None
     budget: int | None = None
     engine: str | None = None
+    warmup: str | None = None
 
     def sharpness(self) -> Precision | None:
         """Return how narrow the intervals are to be, where that was asked.
@@ -97,10 +116,12 @@ class Given:
             When an option and an assignment set the same value.
         """
         settings = list(self.set_values)
-        quoted = None if self.duration is None else f'"{self.duration}"'
-        own = {"seed": self.seed, "duration": quoted, "replications": self.replications}
-        own |= {"engine": None if self.engine is None else f'"{self.engine}"'}
-        names = {"seed": "--seed", "duration": "--for", "replications": "--replications", "engine": "--engine"}
+        words = {"duration": self.duration, "engine": self.engine, "warmup": self.warmup}
+        own: dict[str, str | int | None] = {key: None if word is None else f'"{word}"' for key, word in words.items()}
+        if self.warmup == AUTO:
+            own["warmup"] = None
+        own |= {"seed": self.seed, "replications": self.replications}
+        names = {key: f"--{key}" for key in own} | {"duration": "--for"}
         keys = {assignment.partition("=")[0].replace(" ", "") for assignment in self.set_values}
         for key, value in own.items():
             if value is not None and f"run.{key}" in keys:
@@ -116,6 +137,8 @@ def shared(command: Command) -> Command:
         click.option("--set", "set_values", multiple=True, metavar="KEY=VALUE",
                      help="Override a value, such as guard.slots_per=core; repeatable."),
         click.option("--for", "duration", type=Duration(), metavar="TIME", help="Measured time, such as 60s."),
+        click.option("--warmup", type=WarmUpTime(), metavar="TIME",
+                     help="Time before the measured one; auto: as MSER-5 finds."),
         click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed of every draw."),
         click.option("--replications", type=click.IntRange(1, 1000), metavar="N", help="Independent repetitions."),
         click.option("--precision", type=Percent(), metavar="P%",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from htpsim.cli.options import Given, refuse_unfit_file, shared
+from htpsim.cli.options import AUTO, Given, refuse_unfit_file, shared
 from htpsim.cli.report import write as write_html
 from htpsim.cli.terminal import note, progress, show, show_json, working
 
@@ -50,6 +51,7 @@ def run(
     with working("loading"):
         from htpsim.experiments.single import run_one
         from htpsim.report.pages import single_dict, single_page
+    settings += _settled(asked, scenario, settings, [variant], [case], options)
     with progress("run") as told:
         single = run_one(
             scenario, variant=variant, case=case, options=options, set_values=settings, replication=replication,
@@ -114,6 +116,7 @@ def compare(
     with working("loading"):
         from htpsim.experiments.compare import compare as compare_variants
         from htpsim.report.pages import comparison_dict, comparison_page
+    settings += _settled(asked, scenario, settings, variants, cases, options)
     with progress("run") as told:
         comparison = compare_variants(
             scenario, set_values=settings, variants=variants, cases=cases, options=options, grid=grid,
@@ -143,6 +146,28 @@ def _refuse(asked: Given) -> None:
         refuse_unfit(asked.out)
     if asked.report is not None:
         refuse_unfit_file(asked.report)
+
+
+def _settled(
+    asked: Given, scenario: str, settings: list[str], variants: Sequence[str | None], cases: Sequence[str | None],
+    options: tuple[str, ...],
+) -> list[str]:  # fmt: skip
+    """Return the warm-up as an assignment where it was left to MSER-5: the longest of all that is run."""
+    if asked.warmup != AUTO:
+        return []
+    with working("looking where it settles"):
+        from htpsim.experiments.warmup import common_warm_up
+        from htpsim.scenario import load
+        from htpsim.scenario.quantities import write
+
+        file = load(scenario, set_values=settings)
+        found = common_warm_up(
+            file.resolve(variant, case, options).scenario
+            for variant in variants or list(file.variants) or [None]
+            for case in cases or list(file.cases) or [None]
+        )
+    note(f"Warm-up by MSER-5: {write(found.length_ns, 'ns')} ({', '.join(f'{k}: {v}' for k, v in found.said.items())})")
+    return [f'run.warmup="{found.length_ns}ns"']
 
 
 def _tell_where(out: Path | None) -> None:

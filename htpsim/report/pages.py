@@ -81,12 +81,42 @@ def comparison_page(comparison: Comparison, *, whole: bool = False) -> Renderabl
     resolved = comparison.resolved.values()
     parts += _warnings(warning for one in resolved for warning in one.warnings)
     parts.append(_assumed(next(iter(resolved)).scenario, whole))
-    parts.append(short_answer(comparison))
+    parts += [short_answer(comparison), *_verdict(comparison)]
     if comparison.reached is not None:
         parts.append(Text(f"Precision: {comparison.reached}"))
     if len(comparison.variants) < 2:
         parts.append(Text("There was one variant, so nothing to compare it with."))
     return stack(*parts)
+
+
+def _verdict(comparison: Comparison) -> list[RenderableType]:
+    """Say of every variant what it gains and what it costs, and on which open questions that rests."""
+    if len(comparison.variants) < 2:
+        return []
+    from htpsim.report.html.answer import cards_of
+    from htpsim.report.html.wording import Wording
+
+    words = {name: {"title": title, "text": ""} for name, title in comparison.variants.items()}
+    lines: list[RenderableType] = [Text("Verdict", style="bold")]
+    for case, variants in comparison.summaries.items():
+        if case != BASE:
+            lines.append(Text(f"{comparison.cases[case] or case}:"))
+        count = min(len(runs) for runs in variants.values())
+        for card in cards_of(comparison.changes(case), words, count, Wording("en")):
+            lines.append(Text(f"- {card.sentence}"))
+    return [*lines, _rests_on(comparison)]
+
+
+def _rests_on(comparison: Comparison) -> Text:
+    """Say which open questions would turn an answer round."""
+    grid = comparison.grid
+    if grid is None:
+        return Text("Which assumptions this rests on was not asked; htpsim sensitivity asks.")
+    titles = option_titles(comparison.file)
+    turning = dict.fromkeys(titles.get(flip.option, flip.option) for flip in grid.flips() if flip.reverses)
+    if not turning:
+        return Text(f"None of the {len(grid.options) - 1} other answers to open questions turns a sign round.")
+    return Text(f"It rests on these not being so: {'; '.join(turning)}.")
 
 
 def _warnings(texts: Iterable[str]) -> list[RenderableType | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from htpsim.experiments.change import HEADLINES, Change
@@ -45,12 +46,20 @@ class Card(NamedTuple):
 def cards(material: Material, case: str, t: Wording) -> list[Card]:
     """Return a card for every variant but the first."""
     count = min(len(runs) for runs in material.summaries[case].values())
+    return cards_of(material.changes(case), material.variants, count, t)
+
+
+def cards_of(
+    changes: Mapping[str, Mapping[str, Change]], variants: Mapping[str, Mapping[str, str]], count: int, t: Wording
+) -> list[Card]:
+    """Return a card for every variant but the first, of so many replications; variants have a title and a text."""
     made = []
-    for variant, changes in material.changes(case).items():
-        shifts = [_shift(path, found, t) for path, found in changes.items() if not says_nothing(found.estimate)]
-        words = material.variants[variant]
+    first = next(iter(variants))
+    for variant, by_figure in changes.items():
+        shifts = [_shift(path, found, t) for path, found in by_figure.items() if not says_nothing(found.estimate)]
+        words = variants[variant]
         name = words["title"] or variant
-        tone, sentence = _sentence(shifts, name, material.variants[material.first]["title"] or material.first, count, t)
+        tone, sentence = _sentence(shifts, name, variants[first]["title"] or first, count, t)
         made.append(Card(variant, name, words["text"], tone, sentence, shifts))
     return made
 
