@@ -6,8 +6,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from htpsim.errors import FormatError
-from htpsim.results.read import read_json, read_log
+from htpsim.results.read import field_of, read_json, read_log
 from htpsim.results.run import RunResult
 from htpsim.scenario import from_tree
 
@@ -29,9 +28,7 @@ def open_run(directory: str | os.PathLike[str]) -> RunResult:
     """
     folder = Path(directory)
     path = folder / "scenario.json"
-    tree = read_json(path).get("scenario")
-    if not isinstance(tree, dict):
-        raise FormatError(f"{path}: got no 'scenario', expected that of a run (htpsim run --out)")
-    scenario = from_tree(tree, str(path))
-    name = read_json(folder / "summary.json").get("scenario")
-    return RunResult(read_log(folder, replace(scenario, name=name) if isinstance(name, str) else scenario))
+    scenario = from_tree(field_of(path, read_json(path), "scenario", dict), str(path))
+    summary = folder / "summary.json"
+    name = field_of(summary, read_json(summary), "scenario", str)
+    return RunResult(read_log(folder, replace(scenario, name=name)))

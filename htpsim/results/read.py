@@ -105,11 +105,11 @@ class _Head(NamedTuple):
 def _head(path: Path) -> _Head:
     tree = read_json(path)
     return _Head(
-        {name: _field(path, tree, name, int) for name in _NUMBERS},
-        {name: [_is(path, name, text, str) for text in _field(path, tree, name, list)] for name in _TEXTS},
-        [_tuple(path, Copy, row) for row in _field(path, tree, "copies", list)],
-        [_tuple(path, Load, row) for row in _field(path, tree, "loads", list)],
-        {str(name): _is(path, "failed", why, str) for name, why in _field(path, tree, "failed", dict).items()},
+        {name: field_of(path, tree, name, int) for name in _NUMBERS},
+        {name: [_is(path, name, text, str) for text in field_of(path, tree, name, list)] for name in _TEXTS},
+        [_tuple(path, Copy, row) for row in field_of(path, tree, "copies", list)],
+        [_tuple(path, Load, row) for row in field_of(path, tree, "loads", list)],
+        {str(name): _is(path, "failed", why, str) for name, why in field_of(path, tree, "failed", dict).items()},
     )
 
 
@@ -162,16 +162,22 @@ def _short(value: object) -> str:
     return text if len(text) <= 40 else f"{text[:37]}..."
 
 
-def _field(path: Path, tree: Mapping[str, Any], name: str, kind: type[_T]) -> _T:
-    if name not in tree:
-        raise FormatError(f"{path}: got no '{name}', expected it beside {', '.join(list(tree)[:5]) or 'nothing'}")
-    return _is(path, name, tree[name], kind)
+def field_of(path: Path | str, tree: object, name: str, kind: type[_T]) -> _T:
+    """Return a field of a JSON object that must be there and of a kind; raises FormatError, which names the file.
+
+    >>> field_of("summary.json", {"title": "four VLMs"}, "title", str)
+    'four VLMs'
+    """
+    known = _is(path, f"what holds '{name}'", tree, dict)
+    if name not in known:
+        raise FormatError(f"{path}: got no '{name}', expected it beside {', '.join(list(known)[:5]) or 'nothing'}")
+    return _is(path, name, known[name], kind)
 
 
 def _tuple(path: Path, kind: type[_T], row: object) -> _T:
     values = _is(path, kind.__name__.lower(), row, dict)
     hints = get_type_hints(kind)
-    return kind(**{name: _field(path, values, name, hint) for name, hint in hints.items()})
+    return kind(**{name: field_of(path, values, name, hint) for name, hint in hints.items()})
 
 
 def _engine(folder: Path) -> str:

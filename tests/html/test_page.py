@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -11,6 +12,7 @@ from statistics import fmean
 
 import pytest
 
+from htpsim.errors import HtpsimError
 from htpsim.experiments.compare import compare
 from htpsim.experiments.single import run_one
 from htpsim.report.cells import number
@@ -207,3 +209,29 @@ def test_five_minutes_of_the_main_question_take_less_than_three_megabytes() -> N
     found = compare("vit_migration", set_values=["run.duration=300s", "run.replications=1"], grid=False)
 
     assert len(html_report(from_comparison(found, [])).encode()) < 3_000_000
+
+
+@pytest.mark.slow
+def test_a_damaged_summary_of_a_comparison_is_refused_with_its_path(run_directory: Path, tmp_path: Path) -> None:
+    whole = json.loads((run_directory / "summary.json").read_text(encoding="utf-8"))
+    shutil.copytree(run_directory, tmp_path / "out")
+    for key in (
+        "title",
+        "question",
+        "variants",
+        "case_titles",
+        "option_titles",
+        "options",
+        "warnings",
+        "cases",
+        "grid",
+    ):
+        for value in (None, 7, [], {}, ["a"], {"a": 1}, "text"):
+            if isinstance(value, type(whole[key])) and (isinstance(value, str) or not value):
+                continue
+            if (key, value) in (("grid", None), ("options", ["a"]), ("warnings", ["a"]), ("option_titles", {"a": 1})):
+                continue
+            (tmp_path / "out/summary.json").write_text(json.dumps({**whole, key: value}), encoding="utf-8")
+
+            with pytest.raises(HtpsimError, match=re.escape(str(tmp_path))):
+                from_directory(tmp_path / "out")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,8 @@ from htpsim.experiments.opened import open_run
 from htpsim.experiments.sign_grid import Difference, SignGrid
 from htpsim.experiments.single import Single
 from htpsim.report.pages import comparison_dict, single_dict
-from htpsim.results.provenance import provenance
-from htpsim.results.read import read_json, read_json_list, summary_of_dict
+from htpsim.results.provenance import PROGRAM, provenance
+from htpsim.results.read import field_of, read_json, read_json_list, summary_of_dict
 from htpsim.results.run import RunResult
 from htpsim.results.summary import Summary
 from htpsim.results.write import PROVENANCE
@@ -97,20 +97,45 @@ def from_directory(directory: str | os.PathLike[str]) -> Material:
     """
     folder = Path(directory)
     made = read_json(folder / PROVENANCE)
+    if made.get("program") != PROGRAM:
+        raise FormatError(f"{folder / PROVENANCE}: got no 'program' of {PROGRAM}, expected a run directory of it")
     if (folder / "replications.json").is_file():
-        tree = read_json(folder / "scenario.json")
-        summaries = read_json_list(folder / "replications.json")
-        return _alone(summaries, open_run(folder), tree["sources"], tree["warnings"], made,
-                      str(folder / "replications.json"))  # fmt: skip
-    where = folder / "summary.json"
-    tree = read_json(where)
-    missing = [key for key in ("cases", "variants", "case_titles", "option_titles") if key not in tree]
-    if missing:
-        raise FormatError(f"{where}: got no '{missing[0]}', expected a summary as htpsim compare --out writes it")
-    keys = [(case, variant) for case, variants in tree["cases"].items() for variant in variants]
-    runs = {(case, variant): open_run(folder / "runs" / f"{case}.{variant}") for case, variant in keys}
-    first = read_json(folder / "runs" / "{}.{}".format(*keys[0]) / "scenario.json")
-    return _compared(tree, runs, first["sources"], made, str(where))
+        path, replications = folder / "scenario.json", folder / "replications.json"
+        tree = read_json(path)
+        warnings = field_of(path, tree, "warnings", list)
+        summaries = read_json_list(replications)
+        return _alone(summaries, open_run(folder), _sources(path, tree), warnings, made, str(replications))
+    path = folder / "summary.json"
+    tree = read_json(path)
+    keys = _keys(path, tree)
+    first = folder / "runs" / "{}.{}".format(*keys[0]) / "scenario.json"
+    sources = _sources(first, read_json(first))
+    bare = _compared(tree, {}, sources, made, str(path))
+    return replace(bare, runs={(c, v): open_run(folder / "runs" / f"{c}.{v}") for c, v in keys})
+
+
+def _keys(path: Path, tree: Mapping[str, Any]) -> list[Key]:
+    """Return case and variant of every run of a comparison, once its parts agree on them."""
+    cases, titles = field_of(path, tree, "cases", dict), field_of(path, tree, "case_titles", dict)
+    variants = field_of(path, tree, "variants", dict)
+    if not variants or list(cases) != list(titles) or not cases:
+        raise FormatError(f"{path}: got cases and variants that do not agree, expected those of htpsim compare --out")
+    for case in cases:
+        if list(field_of(path, cases, case, dict)) != list(variants):
+            raise FormatError(f"{path}: {case}: got other variants than {', '.join(variants)}, expected those")
+        for variant, runs in cases[case].items():
+            if not _whole(runs):
+                raise FormatError(f"{path}: {case}: {variant}: got no summaries, expected one a replication")
+    return [(case, variant) for case in cases for variant in variants]
+
+
+def _whole(runs: object) -> bool:
+    return isinstance(runs, list) and bool(runs)
+
+
+def _sources(path: Path, tree: Mapping[str, Any]) -> list[dict[str, str]]:
+    found = field_of(path, tree, "sources", list)
+    return [{key: field_of(path, one, key, str) for key in ("key", "value", "mark", "source")} for one in found]
 
 
 def _compared(
@@ -121,22 +146,24 @@ def _compared(
         case: {
             variant: [summary_of_dict(one, f"{where}: {case}: {variant}") for one in of] for variant, of in v.items()
         }
-        for case, v in tree["cases"].items()
+        for case, v in field_of(where, tree, "cases", dict).items()
     }
+    variants, titles = field_of(where, tree, "variants", dict), field_of(where, tree, "case_titles", dict)
     return Material(
-        title=tree["title"],
-        question=tree["question"],
-        variants=tree["variants"],
-        cases={case: title or ("" if case == BASE else case) for case, title in tree["case_titles"].items()},
-        options=tuple(tree["options"]),
+        title=field_of(where, tree, "title", str),
+        question=field_of(where, tree, "question", str),
+        variants={name: {key: field_of(where, words, key, str) for key in ("title", "text")}
+                  for name, words in variants.items()},
+        cases={case: title or ("" if case == BASE else case) for case, title in titles.items()},
+        options=tuple(field_of(where, tree, "options", list)),
         summaries=summaries,
-        grid=None if tree["grid"] is None else _grid(tree["grid"]),
-        option_titles=tree["option_titles"],
+        grid=None if tree.get("grid") is None else _grid(field_of(where, tree, "grid", dict), where),
+        option_titles=field_of(where, tree, "option_titles", dict),
         runs=runs,
         sources=sources,
-        warnings=tree["warnings"],
+        warnings=field_of(where, tree, "warnings", list),
         provenance=made,
-    )
+    )  # fmt: skip
 
 
 def _alone(
@@ -162,13 +189,16 @@ def _alone(
     )
 
 
-def _grid(tree: Mapping[str, Any]) -> SignGrid:
-    rows = tree["differences"]
+def _grid(tree: Mapping[str, Any], where: str) -> SignGrid:
+    rows = field_of(where, tree, "differences", list)
+    for row in rows:
+        for key, kind in (("option", str), ("variant", str), ("metric", str), ("shares", list)):
+            field_of(where, row, key, kind)
     return SignGrid(
         options=list(dict.fromkeys(row["option"] for row in rows)),
         variants=list(dict.fromkeys(row["variant"] for row in rows)),
-        first=tree["first"],
-        duration_ns=tree["duration_ns"],
-        replications=tree["replications"],
+        first=field_of(where, tree, "first", str),
+        duration_ns=field_of(where, tree, "duration_ns", int),
+        replications=field_of(where, tree, "replications", int),
         differences={(r["option"], r["variant"], r["metric"]): Difference(tuple(r["shares"])) for r in rows},
     )
