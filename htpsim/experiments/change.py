@@ -12,6 +12,7 @@ from typing import Final
 
 from htpsim.results.metric import Metric, missing
 from htpsim.results.replications import Estimate, estimate
+from htpsim.results.statistics import Interval, bootstrap_interval
 from htpsim.results.summary import Summary
 
 
@@ -43,6 +44,8 @@ class Change:
     """mean over replications and half-width of its 95 % interval"""
     identical: bool
     """whether the two figures are equal in every replication"""
+    bootstrap: Interval | None = None
+    """95 % interval by the bootstrap, which takes no shape for granted; None below five replications"""
 
     @property
     def clear(self) -> bool | None:
@@ -56,7 +59,9 @@ def change(first: Sequence[Summary], other: Sequence[Summary], pick: Callable[[S
     """Return the change of one figure from `first` to `other`, whose replications pair off in their order."""
     pairs = [(pick(a), pick(b)) for a, b in zip(first, other, strict=True)]
     identical = all(a.value is not None and a.value == b.value for a, b in pairs)
-    return Change(estimate([_share(a, b) for a, b in pairs]), identical)
+    shares = [_share(a, b) for a, b in pairs]
+    values = [share.value for share in shares if share.value is not None]
+    return Change(estimate(shares), identical, bootstrap_interval(values) if len(values) == len(shares) else None)
 
 
 def _share(first: Metric, other: Metric) -> Metric:

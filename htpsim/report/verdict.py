@@ -77,6 +77,7 @@ def changes_dict(comparison: Comparison) -> dict[str, Any]:
                 path: {
                     "share": found.estimate.mean,
                     "half_width": found.estimate.half_width,
+                    "bootstrap": None if found.bootstrap is None else [found.bootstrap.low, found.bootstrap.high],
                     "replications": found.estimate.n,
                     "identical": found.identical,
                     "clear": found.clear,

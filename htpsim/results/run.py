@@ -8,12 +8,15 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from htpsim.errors import HtpsimError, unknown_name
 from htpsim.results import frames
 from htpsim.results.blame import Blame
 from htpsim.results.log import RunLog
 from htpsim.results.metrics import summarise
 from htpsim.results.samples import MEASURES
+from htpsim.results.statistics import Interval, quantile_interval
 from htpsim.results.summary import Summary
 from htpsim.results.tables import Tables
 from htpsim.results.write import run_directory, write_run
@@ -100,6 +103,33 @@ class RunResult:
         if measure not in MEASURES:
             raise HtpsimError(unknown_name("measure", measure, MEASURES))
         return frames.samples_frame(self.tables, MEASURES[measure](self.tables))
+
+    def quantile_interval(self, measure: str, percent: float, client: str | None = None) -> Interval | None:
+        """Return the 95 % interval of a quantile between two of its samples; None where there are too few.
+
+        It takes the samples for independent: first tokens of different requests nearly are, the gaps between the
+        tokens of one answer are not, and their interval is then too narrow. Several replications make no such claim.
+
+        Parameters
+        ----------
+        measure
+            As in `samples`.
+        percent
+            Which quantile, such as 99.
+        client
+            Samples of this one only.
+
+        Raises
+        ------
+        HtpsimError
+            When there is no such measure or client.
+        """
+        found = self.samples(measure)
+        if client is not None:
+            if client not in self.log.clients:
+                raise HtpsimError(unknown_name("client", client, self.log.clients))
+            found = found[found["client"] == client]
+        return quantile_interval(np.sort(found["value_ns"].to_numpy()), percent)
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return the frame of graphExecutes."""

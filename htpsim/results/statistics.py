@@ -45,10 +45,10 @@ def bootstrap_interval(values: Sequence[float], confidence: float = CONFIDENCE) 
     >>> bootstrap_interval([1.0, 2.0]) is None
     True
     """
-    from scipy.stats import bootstrap
-
     if len(values) < BOOTSTRAP_MIN or len(set(values)) == 1:
         return None
+    from scipy.stats import bootstrap
+
     found = bootstrap(
         (np.asarray(values, dtype=np.float64),), np.mean, confidence_level=confidence, n_resamples=RESAMPLES,
         method="BCa", rng=np.random.default_rng(_SEED),
