@@ -211,15 +211,6 @@ def finish(
         become_client(dev, cores, jobs, clients, follower)
 
 
-def return_ns(dev: Any, job: Any) -> int:
-    """Return how long the answer of a finished job takes to its host, in ns.
-
-    A host that polls has it at once; one that has polled for ``rpc_polling`` since the call sleeps, and must be woken.
-    """
-    asleep = dev.rpc_polling_ns != NEVER and job.finished_ns - job.arrival_ns > dev.rpc_polling_ns
-    return int(dev.rpc_return_ns + dev.rpc_wake_ns if asleep else dev.rpc_return_ns)
-
-
 def set_bandwidth(dev: Any, jobs: Records, holders: Records, bandwidth: int, now_ns: int) -> None:
     """Change the device's bandwidth: what shares DRAM with the cores came or went."""
     dev.bandwidth = bandwidth

@@ -10,8 +10,8 @@ from typing import Any
 
 from simpy.events import Event
 
+from htpsim.device.host import return_ns
 from htpsim.device.records import NEVER, WORK_SCALE
-from htpsim.device.rules import return_ns
 from htpsim.errors import InvariantError
 from htpsim.results.columns import PARTS, PATH_BYPASS, PATH_GENIE, PATH_QNN, Execute
 from htpsim.results.log import Row

@@ -148,7 +148,9 @@ BROKEN = {
     "instances.vlm0.weight: got 0, expected at least 1": one(weight=0),
     "instances.vlm0.dialog_turns: got 0, expected at least 1": one(dialog_turns=0),
     "instances.vlm0.process: got -1, expected 0 or more": one(process=-1),
-    "instances.vlm0.vit_path: got 'geni', expected one of genie, host, qnn; did you mean 'genie'?": one(vit_path="geni"),
+    "instances.vlm0.vit_path: got 'geni', expected one of genie, host, qnn; did you mean 'genie'?": one(
+        vit_path="geni"
+    ),
     "instances.vlm0.llm_priority: got 'HIHG', expected one of CRITICAL, CRITICAL_PLUS, HIGH, HIGH_PLUS, LOW, NORMAL, "
     "NORMAL_HIGH, NORMAL_LOW; did you mean 'HIGH'?": one(llm_priority="HIHG"),
     "instances.vlm0.output_tokens: got 0, expected at least 1: prefill yields the first token": one(
