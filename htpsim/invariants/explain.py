@@ -38,10 +38,6 @@ GRID: Final[Mapping[str, tuple[int, ...]]] = MappingProxyType(
 )
 """Values tried for a parameter of that name, beside its default."""
 
-SMALL_GRID: Final = 8
-BEGINNING: Final = 40
-"""A grid of more points is ordered by how they do in this part, one 40th, of a recording."""
-
 Progress = Callable[[float, int, str], None]
 """Told how many replays are done, of how many, and of which policy the next one is."""
 
@@ -135,50 +131,25 @@ def _best_fits(
     progress: Progress | None,
 ) -> list[Fit]:
     """Return the best fit of each policy over its grid, the first of equals; none for one that lacks what it asks."""
-    points = {
-        name: [
-            (ranks, params)
-            for ranks in _ranks(history, name)
-            for params in grid(policy, dict(history.trace.guard.params) if history.trace.guard.policy == name else {})
-        ]
+    points = [
+        (name, ranks, params)
         for name, policy in policies.items()
-    }
-    total, done = sum(map(len, points.values())), 0
-    found = []
-    for name, tried in points.items():
-        policy, best, best_place = policies[name], None, len(tried)
-        for place in _promising_first(lanes, policy, tried, choices):
-            if progress is not None:
-                progress(done, total, name)
-            done += 1
-            ranks, params = tried[place]
-            # Of two that miss as many, the one that comes first in the grid is named.
-            most = len(choices) + 1 if best is None else len(best.missed) + (place < best_place)
-            missed: set[int] = set()
-            for lane in lanes:
-                missed |= lane.missed_by(policy, params, ranks, choices, most - len(missed))
-            if len(missed) < most:
-                changed = [(key, value) for key, value in params.items() if value != policy.params[key][0]]
-                best = Fit(name, tuple(changed), ranks, len(choices) - len(missed), frozenset(missed))
-                best_place = place
-        found += [best] if best is not None else []
-    return found
-
-
-def _promising_first(
-    lanes: Sequence[Recorded],
-    policy: type[Policy],
-    tried: Sequence[tuple[str, Mapping[str, int]]],
-    choices: Mapping[int, Grant],
-) -> list[int]:
-    """Return the places of a grid, those first that miss least in the beginning: the sooner others are given up."""
-    if len(tried) < SMALL_GRID:
-        return list(range(len(tried)))
-    missed = [
-        sum(len(lane.missed_by(policy, params, ranks, choices, len(choices) + 1, BEGINNING)) for lane in lanes)
-        for ranks, params in tried
+        for ranks in _ranks(history, name)
+        for params in grid(policy, dict(history.trace.guard.params) if history.trace.guard.policy == name else {})
     ]
-    return sorted(range(len(tried)), key=missed.__getitem__)
+    best: dict[str, Fit] = {}
+    for done, (name, ranks, params) in enumerate(points):
+        if progress is not None:
+            progress(done, len(points), name)
+        policy = policies[name]
+        most = len(best[name].missed) if name in best else len(choices) + 1
+        missed: set[int] = set()
+        for lane in lanes:
+            missed |= lane.missed_by(policy, params, ranks, choices, most - len(missed))
+        if len(missed) < most:
+            changed = [(key, value) for key, value in params.items() if value != policy.params[key][0]]
+            best[name] = Fit(name, tuple(changed), ranks, len(choices) - len(missed), frozenset(missed))
+    return list(best.values())
 
 
 def _ranks(history: History, name: str) -> tuple[str, ...]:
@@ -272,22 +243,13 @@ class Recorded:
                 waiting[number].remove(span)
 
     def missed_by(
-        self,
-        policy: type[Policy],
-        params: Mapping[str, int],
-        ranks: str,
-        choices: Container[int],
-        most: int,
-        part: int = 1,
+        self, policy: type[Policy], params: Mapping[str, int], ranks: str, choices: Container[int], most: int
     ) -> set[int]:
-        """Return which of `choices` the policy would not have granted when they were, or the first `most` of them.
-
-        Of the recording, only the first `part`-th is replayed.
-        """
+        """Return which of `choices` the policy would not have granted when they were, or the first `most` of them."""
         replay = _Replay(self, policy, params, ranks, choices)
         lane, accounts, calls = replay.lane, replay.accounts, self.calls
         wake, charge = policy.wake, policy.charge
-        for instant in self.instants[: -(-len(self.instants) // part)]:
+        for instant in self.instants:
             now_ns = instant.now_ns
             if 0 <= replay.due_ns < now_ns:
                 replay.pass_time(now_ns - 1)
@@ -320,8 +282,11 @@ class _Replay:
         self.lane: Any = record_class("Lane", (*LANE_FIELDS, *policy.lane_fields, *policy.params))()
         account_type = record_class("Account", (*ACCOUNT_FIELDS, *policy.account_fields))
         self.accounts: list[Any] = [account_type() for _ in recorded.accounts]
-        self.lane_values = attrgetter(*type(self.lane).fields)
-        self.account_values = attrgetter(*account_type.fields)
+        # What a pick may move: the fields that the policy keeps (and two more, so that there are always several).
+        self.lane_names = ("slots", "holders", *policy.lane_fields)
+        self.account_names = ("waiting", "held", *policy.account_fields)
+        self.lane_values = attrgetter(*self.lane_names)
+        self.account_values = attrgetter(*self.account_names)
         self.calls = recorded.calls
         self.due_ns = 0
         self.lane.slots = recorded.history.trace.guard.slots or 1
@@ -351,9 +316,11 @@ class _Replay:
             if place is not None and guard.can_grant(lane):
                 guard.grant(lane, accounts, self.calls, now_ns, _the_pick_was(choice), self.policy.wake)
                 continue
-            put_back(lane, lane_before, self.lane_values)
+            if self.lane_values(lane) != lane_before:
+                put_back(lane, self.lane_names, lane_before)
             for record, values in zip(accounts, before, strict=True):
-                put_back(record, values, self.account_values)
+                if self.account_values(record) != values:
+                    put_back(record, self.account_names, values)
             if place is None and execute in self.choices:
                 self.missed.add(execute)
             pick = self.policy.pick if place is not None else self.forced(account)
@@ -381,8 +348,7 @@ def _the_pick_was(account: int) -> guard.Pick:
     return lambda lane, accounts, now_ns: account
 
 
-def put_back(record: Any, values: tuple[int, ...], values_of: Callable[[Any], tuple[int, ...]]) -> None:
-    """Give a record the values that its fields had."""
-    if values_of(record) != values:
-        for name, value in zip(type(record).fields, values, strict=True):
-            setattr(record, name, value)
+def put_back(record: Any, names: Sequence[str], values: Sequence[int]) -> None:
+    """Give fields of a record the values that they had."""
+    for name, value in zip(names, values, strict=True):
+        setattr(record, name, value)
