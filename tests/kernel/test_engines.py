@@ -11,12 +11,12 @@ from click.testing import CliRunner
 from htpsim.cli.app import cli
 from htpsim.errors import InvariantError, ScenarioError
 from htpsim.experiments import engine as engines
-from htpsim.experiments.engine import choose_engine, simulate, worth_compiling
+from htpsim.experiments.engine import choose_engine, simulate, tally, worth_compiling
 from htpsim.experiments.engine_diff import diff_logs
 from htpsim.experiments.runner import Task, run_task
 from htpsim.results.columns import Execute
 from htpsim.results.run import RunResult
-from htpsim.spec import Guard, Run, Scenario
+from htpsim.spec import Arrivals, Guard, Run, Scenario, exponential
 from htpsim.spec.plan import make_plan
 from tests.sim.build import PLAIN, closed, instance, llm, vit
 
@@ -115,3 +115,19 @@ def test_the_command_compares_a_scenario() -> None:
     assert found["same"]
     assert found["executes"] > 100
     assert found["partings"] == []
+
+
+def test_tallies_on_threads_are_those_of_one_thread() -> None:
+    drawn = replace(
+        SCENARIO, instances=tuple(replace(i, arrivals=Arrivals(think=exponential(100))) for i in SCENARIO.instances)
+    )
+    found = [[(t.replication, t.executes) for t in tally(drawn, 4, workers)] for workers in (1, 3)]
+
+    assert found[0] == found[1]
+    assert [number for number, _ in found[0]] == [0, 1, 2, 3]
+    assert len({executes for _, executes in found[0]}) > 1
+
+
+def test_a_tally_of_what_the_kernel_does_not_know_is_refused() -> None:
+    with pytest.raises(ScenarioError, match=r"tally: got instances\.vlm0\.vit_thread"):
+        tally(NOT_KNOWN)
