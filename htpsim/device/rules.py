@@ -369,13 +369,12 @@ def dispatch_sets(
     now_ns: int,
 ) -> None:
     """Do so where several may run. Where graphs span cores the sets depend on each other: all are done at once."""
-    first, last = core, core + 1
-    if dev.gangs:
-        first, last = 0, dev.cores
+    first, last = (0, dev.cores) if dev.gangs else (core, core + 1)
     room = 0
     for c in range(first, last):
         room += admit(dev, cores, jobs, clients, c)
     mask = (1 << last) - (1 << first)
+    dev.stale &= ~mask
     k = 0
     while k < dev.holders:
         j = holders[k]
@@ -391,7 +390,8 @@ def dispatch_sets(
                 evict(dev, cores, jobs, holders, evicted, j, now_ns)
                 if job.state == WAITING:
                     k -= 1  # another one has its place in the list now
-    dev.stale &= ~mask  # what an eviction has just freed belongs to those admitted above
+    if not dev.gangs:
+        dev.stale &= ~mask  # what an eviction has just freed belongs to those admitted above
     while room > 0:
         j = next_to_start(dev, cores, jobs, clients, holders, mask)
         if j == NOBODY:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -73,12 +72,6 @@ def scenario_of(device: Device, script: list[dict[str, Any]]) -> Scenario:
     return Scenario(device=device, clients=tuple(made), run=Run(duration_ns=HORIZON))
 
 
-def with_an_eviction_that_takes_time(device: Device, script: list[dict[str, Any]]) -> Device:
-    """Return the device to compare on: see the test of what a gang reserved, which fails, for the reason."""
-    gangs = any(c["width"] > 1 for c in script)
-    return replace(device, evict_ns=4) if gangs else device
-
-
 def reference_of(device: Device, script: list[dict[str, Any]]) -> list[ref.Job]:
     arrivals = sorted((at, number) for number, c in enumerate(script) for at in c["arrives"])
     jobs = []
@@ -142,7 +135,7 @@ def compare(device: Device, script: list[dict[str, Any]]) -> None:
 
 @given(SCRIPTS)
 def test_the_device_does_what_the_slow_reference_does(script: tuple[Device, list[dict[str, Any]]]) -> None:
-    compare(with_an_eviction_that_takes_time(*script), script[1])
+    compare(*script)
 
 
 def client(arrives: int, work: int, level: str, pd: int, **other: Any) -> dict[str, Any]:
@@ -152,7 +145,6 @@ def client(arrives: int, work: int, level: str, pd: int, **other: Any) -> dict[s
     }  # fmt: skip
 
 
-@pytest.mark.xfail(strict=True, reason="the dispatch that evicts a gang in no time does not look at its cores again")
 def test_what_a_gang_reserved_is_free_for_others_once_it_is_evicted() -> None:
     """Evicted from core 0 in no time, it ranks by arrival on core 1 too, where an earlier graph has waited."""
     device = Device(cores=2, vtcm_bytes=8, pd_rule="any", gang_efficiency=1.0, yield_latency_ns=0, evict_ns=0)
@@ -169,4 +161,4 @@ def test_the_device_does_what_the_slow_reference_does_at_length(
 ) -> None:
     device, script = one
     all_of_them = [*script, *(c | {"width": min(c["width"], device.cores)} for c in two[1])]
-    compare(with_an_eviction_that_takes_time(device, all_of_them), all_of_them)
+    compare(device, all_of_them)
