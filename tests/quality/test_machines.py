@@ -18,7 +18,7 @@ from htpsim.testing import device_machine, guard_machine, registry_machine
 from tests.quality.plants import LowestFirst, NewestFirst
 
 BRIEF = settings(
-    max_examples=200,
+    max_examples=1000,
     stateful_step_count=20,
     deadline=None,
     database=None,
