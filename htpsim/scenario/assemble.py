@@ -8,7 +8,7 @@ from typing import Any
 
 from htpsim.errors import ScenarioError
 from htpsim.scenario.complain import Layer
-from htpsim.scenario.configs import device_table, model_table
+from htpsim.scenario.configs import device_table, model_table, vtcm_table
 from htpsim.scenario.keys import NAMED_LISTS, Shape, keys_of
 from htpsim.scenario.overlay import Patched, expand, merge
 from htpsim.scenario.presets import Shelf, chip_problems
@@ -56,11 +56,14 @@ def assemble(layers: Iterable[Layer], shelf: Shelf) -> Assembled:
         merged = merge(merged, layer.tree)
     result = Assembled()
     tree = dict(merged)
+    sizes = _vtcm(_table(tree.get("device")), shelf)
     if isinstance(tree.get("device"), dict):
         tree["device"] = _device(tree["device"], shelf, result.problems)
     if isinstance(tree.get("models"), dict):
         tree["models"] = {
-            name: _model(table, ("models", name), shelf, result.problems) if isinstance(table, dict) else table
+            name: _with_vtcm(_model(table, ("models", name), shelf, result.problems), sizes)
+            if isinstance(table, dict)
+            else table
             for name, table in tree["models"].items()
         }
     for name in ("instances", "clients"):
@@ -78,6 +81,26 @@ def _device(table: dict[str, Any], shelf: Shelf, problems: list[Problem]) -> dic
     stated = _stated(own, "htp_backend_ext", device_table, path, shelf, problems)
     device: dict[str, Any] = merge(merge(below, stated), own)
     return device
+
+
+def _vtcm(device: dict[str, Any], shelf: Shelf) -> dict[str, Any]:
+    """Return the VTCM of each graph that the device's configuration file names; its faults are told elsewhere."""
+    file = device.get("htp_backend_ext")
+    try:
+        return dict(shelf.once(vtcm_table, file)) if isinstance(file, str) else {}
+    except ScenarioError:
+        return {}
+
+
+def _with_vtcm(model: dict[str, Any], sizes: dict[str, Any]) -> dict[str, Any]:
+    """Return a model whose graphs hold the VTCM that a configuration file states, unless they say themselves."""
+    lists = {key: model[key] for key in _MODEL_LISTS if isinstance(model.get(key), list)} if sizes else {}
+    return model | {key: [_sized(graph, sizes) for graph in graphs] for key, graphs in lists.items()}
+
+
+def _sized(graph: Any, sizes: dict[str, Any]) -> Any:
+    name = graph.get("name") if isinstance(graph, dict) else None
+    return {"vtcm": sizes[name]} | graph if isinstance(name, str) and name in sizes and "service" in graph else graph
 
 
 def _model(table: dict[str, Any], path: Path, shelf: Shelf, problems: list[Problem]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from htpsim.errors import FormatError, ScenarioError
 from htpsim.scenario.distributions import Profile
+from htpsim.scenario.quantities import write
 
 
 def _stated(value: Any, path: str, source: str) -> dict[str, Any]:
@@ -72,6 +73,27 @@ def device_table(path: str) -> dict[str, Any]:
     elif facts.cores:
         table["cores"] = _stated(facts.cores, facts.path, f"{facts.path}: devices, the largest count of any")
     return table
+
+
+def vtcm_table(path: str) -> dict[str, dict[str, Any]]:
+    """Return what a htp_backend_ext_config.json states as ``vtcm_mb``, by graph; 0, for all there is, states nothing.
+
+    Raises
+    ------
+    ScenarioError
+        When the file cannot be read; the message names its line.
+    """
+    from htpsim.formats import device_facts
+
+    try:
+        facts = device_facts(path)
+    except FormatError as error:
+        raise ScenarioError(str(error)) from error
+    return {
+        name: _stated(write(size.value, "bytes"), facts.path, f"{facts.path}:{size.line}")
+        for name, size in facts.vtcm_bytes
+        if size.value
+    }
 
 
 def service_time(profile: Profile) -> tuple[int, str]:

@@ -315,6 +315,30 @@ class _Planner:
         return ClientPlan(number=number, name=client.name, process=client.process, spec=client, models=[model])
 
 
+def beyond_bytes(scenario: Scenario) -> list[str]:
+    """Return what the sum of bytes cannot decide, a sentence for each model of which that is known.
+
+    >>> beyond_bytes(Scenario())
+    []
+    """
+    used = [model for i in scenario.instances for model in (i.vit, i.llm) if model is not None]
+    told = []
+    for model in dict.fromkeys([*used, *(client.model for client in scenario.clients)]):
+        tiers = {graph.tier_tokens for graph in model.all_graphs if graph.tier_tokens}
+        if len(tiers) > 1:
+            told.append(
+                f"{model.name}: has graphs for {len(tiers)} context lengths; its bytes are counted as given, and "
+                "whether it loads may depend on more: a public report has such bundles fail where others of their size "
+                "load"
+            )
+        if not model.weight_sharing:
+            told.append(
+                f"{model.name}: built without shared weights, so each set of graphs counts them whole; what a compiler "
+                "makes of that is for the binary's own size to say"
+            )
+    return told
+
+
 def make_plan(scenario: Scenario) -> Plan:
     """Return a scenario that has passed its checks, numbered.
 
@@ -333,8 +357,9 @@ def make_plan(scenario: Scenario) -> Plan:
     clients = [planner.instance(n, i) for n, i in enumerate(scenario.instances)]
     clients += [planner.other(len(clients) + n, c) for n, c in enumerate(scenario.clients)]
     plan = Plan(
-        scenario=scenario, clients=clients, graphs=planner.graphs, accounts=planner.accounts, notes=planner.notes
-    )
+        scenario=scenario, clients=clients, graphs=planner.graphs, accounts=planner.accounts,
+        notes=[*planner.notes, *beyond_bytes(scenario)],
+    )  # fmt: skip
     problems = beyond_limits(scenario, plan.slots(), planner.tables)
     if problems:
         raise ScenarioError(*problems)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -135,6 +136,24 @@ def test_a_device_comes_from_a_backend_configuration(tmp_path: Path, file: str, 
     device = scenario.load(beside(tmp_path, file, text)).base.device
 
     assert (device.arch, device.cores, device.topology) == expected
+
+
+def test_graphs_take_the_vtcm_that_a_backend_configuration_states(tmp_path: Path) -> None:
+    sizes = (("vit", 4), ("prefill0", 2), ("decode1", 0))
+    graphs = [{"graph_names": [name], "vtcm_mb": size} for name, size in sizes]
+    file = {"graphs": graphs, "devices": [{"cores": [{"core_id": 0}]}]}
+    (tmp_path / "ext.json").write_text(json.dumps(file, indent=1))
+    text = SMALL.replace("[device]\ncores = 2", '[device]\nhtp_backend_ext = "ext.json"')
+    text = text.replace('service = "40ms"', 'service = "40ms", vtcm = "3MiB"')
+
+    loaded = scenario.load(written(tmp_path, text)).base
+
+    vit, llm = loaded.instances[0].vit, loaded.instances[0].llm
+    assert vit is not None
+    assert llm is not None
+    assert vit.graphs[0].vtcm_bytes == 4 << 20
+    assert llm.prefill[0].vtcm_bytes == 3 << 20  # what the scenario says itself goes before
+    assert llm.decode[1].vtcm_bytes == 8 << 20  # 0 asks for all there is
 
 
 def test_weight_sharing_read_at_run_time_doubles_nothing(tmp_path: Path) -> None:

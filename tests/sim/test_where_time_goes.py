@@ -156,6 +156,7 @@ def test_decode_takes_the_graphs_of_the_least_context_that_holds_its_tokens() ->
     assert [row.run_ns for row in decode] == [20, 20, 30, 30, 40, 40, 40]
     assert [log.graphs[row.graph] for row in decode][::3] == ["llm/cl8", "llm/cl10", "llm/cl16"]
     assert [row.token for row in decode] == [1, 2, 3, 4, 5, 6, 7]
+    assert "llm: has graphs for 3 context lengths" in log.notes[0]  # what bytes cannot decide
 
 
 def test_tokens_of_earlier_turns_count() -> None:
