@@ -109,7 +109,7 @@ CLIENT_ROWS_MAX: Final = 6
 """So many other clients have rows of their own; of more, only the pooled figure is shown."""
 
 
-def _job_rows(variants: Variants) -> list[tuple[str, Pick]]:
+def job_rows(variants: Variants) -> list[tuple[str, Pick]]:
     """Return a row for the jobs of each other client: pooled with those of another they say little."""
     summaries = [summary for runs in variants.values() for summary in runs]
     names = list(dict.fromkeys(n for s in summaries for n, c in s.clients.items() if c.kind == "client"))
@@ -133,7 +133,7 @@ def says_nothing(metric: Estimate) -> bool:
 
 def decision_rows(variants: Variants) -> list[tuple[str, list[Estimate]]]:
     """Return the figures of a decision: a label with its unit, and an estimate a variant; rows without any left out."""
-    picks = [*ROWS[:JOBS_ROW], *_job_rows(variants), *ROWS[JOBS_ROW:]]
+    picks = [*ROWS[:JOBS_ROW], *job_rows(variants), *ROWS[JOBS_ROW:]]
     rows = [(label, [estimate([pick(s) for s in runs]) for runs in variants.values()]) for label, pick in picks]
     return [(label, found) for label, found in rows if not all(map(says_nothing, found))]
 

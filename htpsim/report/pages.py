@@ -101,8 +101,7 @@ def _verdict(comparison: Comparison) -> list[RenderableType]:
     for case, variants in comparison.summaries.items():
         if case != BASE:
             lines.append(Text(f"{comparison.cases[case] or case}:"))
-        count = min(len(runs) for runs in variants.values())
-        for card in cards_of(comparison.changes(case), words, count, Wording("en")):
+        for card in cards_of(variants, words, Wording("en")):
             lines.append(Text(f"- {card.sentence}"))
     return [*lines, _rests_on(comparison)]
 

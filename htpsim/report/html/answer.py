@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from htpsim.experiments.change import HEADLINES, Change
+from htpsim.experiments.change import HEADLINES, Change, change
 from htpsim.experiments.sign_grid import METRICS, UNCHANGED, Flip, SignGrid
-from htpsim.report.decision import says_nothing
+from htpsim.report.decision import job_rows
 from htpsim.report.html.material import Material
 from htpsim.report.html.wording import Wording
 from htpsim.report.verdict import grid_cell, percent
+from htpsim.results.summary import Summary
 
 NO_BREAK: Final = "\N{NO-BREAK SPACE}"
 MORE_IS_BETTER: Final = ("overall.tokens_per_s",)
@@ -38,34 +39,50 @@ class Card(NamedTuple):
     title: str
     text: str
     tone: str
-    """gain, mixed, loss or even"""
+    """gain, mixed, loss, even, single where one replication cannot tell, broken where instances did not start"""
     sentence: str
     shifts: list[Shift]
 
 
 def cards(material: Material, case: str, t: Wording) -> list[Card]:
     """Return a card for every variant but the first."""
-    count = min(len(runs) for runs in material.summaries[case].values())
-    return cards_of(material.changes(case), material.variants, count, t)
+    return cards_of(material.summaries[case], material.variants, t)
 
 
 def cards_of(
-    changes: Mapping[str, Mapping[str, Change]], variants: Mapping[str, Mapping[str, str]], count: int, t: Wording
+    runs: Mapping[str, Sequence[Summary]], variants: Mapping[str, Mapping[str, str]], t: Wording
 ) -> list[Card]:
-    """Return a card for every variant but the first, of so many replications; variants have a title and a text."""
+    """Return a card for every variant but the first; `runs` holds one summary a replication, variants their words."""
+    first, *others = runs
+    titles = {name: variants[name]["title"] or name for name in runs}
+    count = min(len(of) for of in runs.values())
     made = []
-    first = next(iter(variants))
-    for variant, by_figure in changes.items():
-        shifts = [_shift(path, found, t) for path, found in by_figure.items() if not says_nothing(found.estimate)]
-        words = variants[variant]
-        name = words["title"] or variant
-        tone, sentence = _sentence(shifts, name, variants[first]["title"] or first, count, t)
-        made.append(Card(variant, name, words["text"], tone, sentence, shifts))
+    for variant in others:
+        shifts = _shifts(runs[first], runs[variant], t)
+        tone, sentence = _sentence(shifts, titles[variant], titles[first], count, t)
+        missing = set(runs[variant][0].failed) - set(runs[first][0].failed)
+        if missing:
+            names = t("list.comma").join(sorted(missing))
+            tone, sentence = "broken", t("verdict.broken", name=titles[variant], names=names)
+        made.append(Card(variant, titles[variant], variants[variant]["text"], tone, sentence, shifts))
     return made
 
 
-def _shift(path: str, found: Change, t: Wording) -> Shift:
-    name, mean = t.name("metric", HEADLINES[path][0]), found.estimate.mean
+def _shifts(first: Sequence[Summary], other: Sequence[Summary], t: Wording) -> list[Shift]:
+    """Return the changes of the main figures, and of the jobs of other clients; nothing of what does not occur."""
+    jobs = job_rows({"": [*first, *other]}) or [("jobs mean [ms]", lambda summary: summary.metric("overall.job.mean"))]
+    picks = [(path, t.name("metric", words), pick) for path, (words, pick) in HEADLINES.items()]
+    picks += [("", t.name("row", label).removesuffix(" [ms]"), pick) for label, pick in jobs]
+    shifts = []
+    for path, name, pick in picks:
+        found = change(first, other, pick)
+        if any(pick(summary).value for summary in (*first, *other)):
+            shifts.append(_shift(path, name, found, t))
+    return shifts
+
+
+def _shift(path: str, name: str, found: Change, t: Wording) -> Shift:
+    mean = found.estimate.mean
     if mean is None:
         return Shift(name, t("verdict.missing"), "none", found.estimate.why)
     if found.identical:
@@ -80,6 +97,9 @@ def _sentence(shifts: list[Shift], name: str, first: str, count: int, t: Wording
     """Return the tone of a variant and the sentence that says why."""
     by = {tone: [s.phrase for s in shifts if s.tone == tone] for tone in ("better", "worse")}
     unclear = [s.name for s in shifts if s.tone == "unclear"]
+    if unclear and count == 1:
+        phrases = t("list.comma").join(s.phrase for s in shifts if s.tone == "unclear")
+        return "single", t("verdict.single", name=name, changes=phrases)
     gains, costs = (t("list.comma").join(by[tone]) for tone in ("better", "worse"))
     if gains and costs:
         tone, said = "mixed", t("verdict.mixed", name=name, gains=gains, costs=costs)
@@ -87,12 +107,13 @@ def _sentence(shifts: list[Shift], name: str, first: str, count: int, t: Wording
         tone, said = "gain", t("verdict.gain", name=name, gains=gains)
     elif costs:
         tone, said = "loss", t("verdict.loss", name=name, costs=costs)
+    elif not shifts:
+        tone, said = "even", t("verdict.nothing")
     else:
         same = any(s.tone == "same" for s in shifts) and not unclear
         tone, said = "even", t("verdict.same" if same else "verdict.even", name=name, first=first)
     if unclear:
-        said += t("verdict.unclear" if count > 1 else "verdict.single", names=t("list.comma").join(unclear),
-                  count=count)  # fmt: skip
+        said += t("verdict.unclear", names=t("list.comma").join(unclear), count=count)
     return tone, said
 
 

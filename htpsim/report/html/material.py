@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from htpsim.errors import FormatError, HtpsimError
-from htpsim.experiments.change import HEADLINES, Change, change
 from htpsim.experiments.compare import BASE, Comparison
 from htpsim.experiments.opened import open_run
 from htpsim.experiments.sign_grid import Difference, SignGrid
@@ -52,15 +51,6 @@ class Material:
     def first(self) -> str:
         """Name of the variant that the others are compared with."""
         return next(iter(self.variants))
-
-    def changes(self, case: str) -> dict[str, dict[str, Change]]:
-        """Return by how much every other variant differs from the first, by variant and path of the figure."""
-        runs = self.summaries[case]
-        return {
-            variant: {path: change(runs[self.first], of, pick) for path, (_, pick) in HEADLINES.items()}
-            for variant, of in runs.items()
-            if variant != self.first
-        }
 
 
 def from_comparison(comparison: Comparison, command: Sequence[str] = ()) -> Material:

@@ -143,6 +143,7 @@ def _look(material: Material, key: Key, result: RunResult, t: Wording) -> dict[s
     title = material.variants[variant]["title"] or variant
     charts = [figures.distribution(figures.samples(result, m), m, t(f"chart.{m}_by"), t) for m in MEASURES[:2]]
     columns, rows = tables.blame(result, t)
+    clients, reasons = tables.shares(summary)
     return {
         "key": f"{case}.{variant}",
         "title": t("look.title", case=material.cases[case], variant=title) if material.cases[case] else title,
@@ -150,7 +151,9 @@ def _look(material: Material, key: Key, result: RunResult, t: Wording) -> dict[s
         "notes": common_notes([summary]),
         "charts": [chart for chart in charts if chart],
         "memory": figures.memory(result.log, t),
-        "shares": tables.shares(summary),
+        "shares": clients,
+        "share_reasons": reasons,
+        "facts": tables.facts(material.summaries[case][variant], t),
         "blame": {"columns": columns, "rows": rows},
         "slow": tables.slow_rows(result, t),
         "utilisation": tables.utilisation(summary),

@@ -6,17 +6,20 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from htpsim.experiments.change import HEADLINES
 from htpsim.report.cells import NONE, Footnotes, cell, estimated, number
-from htpsim.report.decision import WORDS, capabilities, decision_rows
+from htpsim.report.decision import WORDS, capabilities, decision_rows, says_nothing
 from htpsim.report.html.timeline import because, slowest
 from htpsim.report.html.wording import Wording
 from htpsim.report.text import assumptions
 from htpsim.results.columns import PATHS
 from htpsim.results.delays import blame_matrix
+from htpsim.results.replications import estimate
 from htpsim.results.run import RunResult
 from htpsim.results.summary import RoleSummary, Summary
 from htpsim.spec import MARKS, NORMAL, PRIORITIES, Scenario
 
+_UNITS: Final = {"ns": " [ms]", "bytes": " [GiB]"}
 TOLD: Final = 10
 """Rows of the table of slowest tokens."""
 
@@ -65,8 +68,8 @@ def _way(role: RoleSummary, kind: str, t: Wording) -> str:
     return " ".join(words) + (t("way.level", level=t("list.and").join(level)) if level else "")
 
 
-def shares(summary: Summary) -> list[dict[str, object]]:
-    """Return each client's share of device time, by weight and water-filled, in percent for drawing and as texts."""
+def shares(summary: Summary) -> tuple[list[dict[str, object]], list[str]]:
+    """Return each client's share of device time, by weight and water-filled, for drawing and as texts; and reasons."""
     rows: list[dict[str, object]] = []
     notes = Footnotes()
     for name, client in summary.clients.items():
@@ -74,10 +77,10 @@ def shares(summary: Summary) -> list[dict[str, object]]:
         found = {"share": d.share, "fair": d.fair_share, "by_weight": d.weight_share}
         rows.append(
             {"name": name, "weight": NONE if d.weight is None else str(d.weight)}
-            | {key: cell(metric, notes) for key, metric in found.items()}
+            | {key: cell(metric, notes) + " %" * (metric.value is not None) for key, metric in found.items()}
             | {f"{key}_at": None if m.value is None else round(100 * m.value, 2) for key, m in found.items()}
         )
-    return rows
+    return rows, notes.reasons
 
 
 class Heat(NamedTuple):
@@ -144,6 +147,18 @@ def parameters_by_mark(scenario: Scenario) -> list[Marked]:
     order = sorted(MARKS, key=lambda mark: mark != "assumed")
     found = [Marked(mark, list(assumptions(scenario, mark))) for mark in order]
     return [marked for marked in found if marked.rows]
+
+
+def facts(runs: list[Summary], t: Wording) -> Table:
+    """Return the main figures of one scenario with their intervals."""
+    notes = Footnotes()
+    found = [(words, estimate([pick(run) for run in runs])) for words, pick in HEADLINES.values()]
+    rows = [
+        (f"{t.name('metric', words)}{_UNITS.get(one.unit, '')}", [estimated(one, notes).replace("±", " ± ")])
+        for words, one in found
+        if not says_nothing(one)
+    ]
+    return Table([], rows, notes.reasons)
 
 
 def utilisation(summary: Summary) -> list[tuple[str, str]]:

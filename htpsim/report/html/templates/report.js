@@ -417,6 +417,7 @@
     run = made;
     for (const look of looks) look.hidden = look.dataset.run !== name;
     rank = chosen = -1;
+    for (const id of ["slowest", "slower", "faster"]) $(id).disabled = !run.slow.length;
     readColours();
     drawLegend();
     if (run.slow.length) pickSlow(0); else { show(run.window[0], run.window[0] + 2e6); picked.replaceChildren(element("p", words.none)); }
