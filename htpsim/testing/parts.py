@@ -179,6 +179,7 @@ def instance_of(c: Chooser, name: str, vits: list[Model], llms: list[Model], pro
         host_gap_step_ns=c.of(0, 0, 3),
         ttft_deadline_ns=c.of(None, 60),
         itl_deadline_ns=c.of(None, 20),
+        adapter=c.of("", "", "", "a", "b") if has != "vit" else "",
     )  # fmt: skip
 
 
