@@ -96,10 +96,8 @@ def run_one(  # noqa: PLR0913 - all but the first have a name and a default
         Validate every state machine after every action.
     precision
         Add replications until the interval of every headline figure is as narrow.
-    workers
-        Processes to use; the results do not depend on it.
-    progress
-        Told how far the runs are.
+    workers, progress
+        Processes to use, on which the results do not depend; told how far the runs are.
 
     Raises
     ------
