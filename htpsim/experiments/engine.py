@@ -1,8 +1,8 @@
 """Which engine runs a scenario: the reference engine, or the compiled one, which is faster and leaves the same log.
 
-``auto`` takes the compiled engine where it knows everything in the scenario and its code for the guard's policy was
-compiled before, or where the run is long enough to be worth compiling it now, which takes half a minute. Whatever it
-cannot tell in words, a deadlock or a fault of a policy, it leaves to the reference engine.
+``auto`` takes the compiled engine where it knows everything in the scenario and the run is long enough: a second of the
+reference engine, if its code for the guard's policy was compiled before, half a minute, if it must be compiled now.
+Whatever that engine cannot tell in words, a deadlock or a fault of a policy, it leaves to the reference engine.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ ENGINES: Final = ("auto", "reference", "kernel")
 
 WORTH_COMPILING: Final = 2_000_000
 """GraphExecutes that the reference engine takes as long for as compiling takes, and more."""
+WORTH_LOADING: Final = 50_000
+"""GraphExecutes that it takes as long for as loading what was compiled takes."""
 
 
 def simulate(
@@ -163,15 +165,19 @@ def choose_engine(scenario: Scenario, engine: Engine | None = None, *, check: bo
         return "reference", "" if check else f"the compiled engine does not know {unknown}"
     if not can_compile():
         return "reference", ""
-    ready = is_compiled(policy_class(scenario.guard.policy))
-    return ("kernel" if ready or worth_compiling(make_plan(scenario)) else "reference"), ""
+    executes = estimated_executes(make_plan(scenario))
+    own = scenario.guard.policy in POLICIES  # a user's policy is compiled when that is asked for
+    if own and executes * scenario.run.replications > WORTH_COMPILING:
+        return "kernel", ""
+    ready = executes > WORTH_LOADING and is_compiled(policy_class(scenario.guard.policy))
+    return ("kernel" if ready else "reference"), ""
 
 
-def worth_compiling(plan: Plan) -> bool:
-    """Tell whether a run is so long that compiling first is sooner done; only for htpsim's own policies."""
+def estimated_executes(plan: Plan) -> float:
+    """Return about how many graphExecutes a replication has, if no core ever idles."""
     graphs = [graph for client in plan.clients for model in client.models for graph in model.all_graphs]
-    if not graphs or plan.scenario.guard.policy not in POLICIES:
-        return False
-    run, cores = plan.scenario.run, plan.scenario.device.cores
+    if not graphs:
+        return 0.0
     mean_ns = float(np.mean([max(1.0, float(np.mean(graph.solo_ns))) for graph in graphs]))
-    return cores * run.duration_ns * run.replications / mean_ns > WORTH_COMPILING
+    run = plan.scenario.run
+    return plan.scenario.device.cores * (run.warmup_ns + run.duration_ns) / mean_ns

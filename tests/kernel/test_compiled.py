@@ -43,6 +43,7 @@ def test_compiled_for_the_default_policy_over_every_feature() -> None:
 
 @needs_numba
 @pytest.mark.slow
+@pytest.mark.verify
 def test_a_users_policy_that_compiles_runs_compiled() -> None:
     scenario = replace(SCENARIO, guard=Guard(policy="tests.kernel.policies:Latest"))
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from htpsim.cli.app import cli
 from htpsim.errors import InvariantError, ScenarioError
 from htpsim.experiments import engine as engines
-from htpsim.experiments.engine import choose_engine, simulate, tally, worth_compiling
+from htpsim.experiments.engine import choose_engine, estimated_executes, simulate, tally
 from htpsim.experiments.engine_diff import diff_logs
 from htpsim.experiments.runner import Task, run_task
 from htpsim.results.columns import Execute
@@ -67,12 +67,18 @@ def test_auto_compiles_for_a_long_run_and_takes_what_was_compiled(monkeypatch: p
     monkeypatch.setattr(engines, "can_compile", lambda: True)
     monkeypatch.setattr(engines, "is_compiled", lambda policy: False)
     assert choose_engine(SCENARIO) == ("reference", "")
-    long = replace(SCENARIO, run=replace(SCENARIO.run, duration_ns=10**9))
-    assert worth_compiling(make_plan(long))
-    assert choose_engine(long) == ("kernel", "")
+    long = replace(SCENARIO, run=replace(SCENARIO.run, duration_ns=10**7))
+    longer = replace(SCENARIO, run=replace(SCENARIO.run, duration_ns=10**9))
+    assert [choose_engine(each)[0] for each in (SCENARIO, long, longer)] == ["reference", "reference", "kernel"]
 
     monkeypatch.setattr(engines, "is_compiled", lambda policy: True)
-    assert choose_engine(SCENARIO) == ("kernel", "")
+    assert [choose_engine(each)[0] for each in (SCENARIO, long, longer)] == ["reference", "kernel", "kernel"]
+
+
+def test_the_estimate_is_of_the_right_size() -> None:
+    executes = len(simulate(SCENARIO, engine="reference").executes)
+
+    assert executes / 3 < estimated_executes(make_plan(SCENARIO)) < executes * 3
 
 
 def test_a_policy_that_grants_nobody_is_told_in_the_reference_engines_words() -> None:
