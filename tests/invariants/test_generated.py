@@ -13,6 +13,7 @@ from htpsim.invariants.spans import History
 from htpsim.sched import POLICIES
 from htpsim.sim import simulate
 from htpsim.testing import random_backlogged, random_scenario, trace_scenario
+from tests.sim.spice import spiced
 
 MANY = 10_000  # traces a policy
 
@@ -64,6 +65,7 @@ def test_no_backlogged_run_of_many_breaks_a_rule(policy: str) -> None:
 def test_every_rule_is_checked_by_some_generated_run() -> None:
     checked = {name for seed in range(20) for name in check_log(simulate(random_scenario(seed))).checked}
     checked |= set(check_trace(trace_scenario(random_backlogged(0, "sfq"))).checked)
+    checked |= {name for seed in range(20) for name in check_log(simulate(spiced(seed))).checked}
 
     assert checked == set(RULES)
 
