@@ -110,7 +110,7 @@ def _rests_on(comparison: Comparison) -> Text:
     """Say which open questions would turn an answer round."""
     grid = comparison.grid
     if grid is None:
-        return Text("Which assumptions this rests on was not asked; htpsim sensitivity asks.")
+        return Text("What this rests on was not asked; htpsim sensitivity asks.")
     titles = option_titles(comparison.file)
     turning = dict.fromkeys(titles.get(flip.option, flip.option) for flip in grid.flips() if flip.reverses)
     if not turning:
