@@ -137,3 +137,22 @@ def test_tallies_on_threads_are_those_of_one_thread() -> None:
 def test_a_tally_of_what_the_kernel_does_not_know_is_refused() -> None:
     with pytest.raises(ScenarioError, match=r"tally: got instances\.vlm0\.vit_thread"):
         tally(NOT_KNOWN)
+
+
+def test_the_command_line_chooses_the_engine() -> None:
+    asked = ["run", "four_vlms", "--for", "1s", "--replication", "0", "--json"]
+    kernel, reference = (CliRunner().invoke(cli, [*asked, "--engine", name]) for name in ("kernel", "reference"))
+
+    assert (kernel.exit_code, reference.exit_code) == (0, 0)
+    assert json.loads(kernel.stdout)["replications"] == json.loads(reference.stdout)["replications"]
+
+
+def test_the_command_line_says_why_it_was_the_reference_engine() -> None:
+    asked = ["run", "four_vlms", "--for", "1s", "--replication", "0", "--set", "runtime.make_room=idle"]
+
+    assert "Ran in the reference engine: the compiled engine does not know runtime.make_room." in (
+        CliRunner().invoke(cli, asked).stderr
+    )
+    refused = CliRunner().invoke(cli, [*asked, "--engine", "kernel"], standalone_mode=False)
+    assert isinstance(refused.exception, ScenarioError)
+    assert "'kernel', which does not know runtime.make_room" in str(refused.exception)
