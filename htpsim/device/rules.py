@@ -32,9 +32,9 @@ from __future__ import annotations
 from typing import Any
 
 from htpsim.device.admission import admit, first_waiting, holds_core, is_admitted, next_to_start
-from htpsim.device.bandwidth import drawn_at, share_bandwidth, share_cores
 from htpsim.device.contexts import become_client, cease_client, queue_up
 from htpsim.device.holding import free_cores, slow_down, take_cores
+from htpsim.device.rates import bring_forward, settle, share_rates
 from htpsim.device.records import (
     ACQUIRING,
     DONE,
@@ -122,23 +122,6 @@ def run(dev: Any, job: Any, now_ns: int) -> None:
         bring_forward(dev, job, now_ns)
 
 
-def bring_forward(dev: Any, job: Any, now_ns: int) -> None:
-    """Set the timer of a running job that was asked to yield: to its yield, if that comes before its end."""
-    yield_ns = job.yield_ns
-    if dev.yield_rule == GRID:
-        before = max(0, job.yield_work - (job.work - job.left))
-        yield_ns = now_ns + (before + job.rate - 1) // job.rate
-    job.timer_ns = min(job.timer_ns, max(now_ns, yield_ns))
-
-
-def settle(job: Any, now_ns: int) -> None:
-    """Count the work a running job has done up to now."""
-    if job.settled_ns != now_ns:
-        left = job.left - job.rate * (now_ns - job.settled_ns)
-        job.left = left if left > 0 else 0
-        job.settled_ns = now_ns
-
-
 def ask_to_yield(dev: Any, job: Any, now_ns: int) -> None:
     """Ask a job that lost its place to leave."""
     interval = dev.yield_interval_ns * FULL_RATE
@@ -211,12 +194,6 @@ def finish(
         become_client(dev, cores, jobs, clients, follower)
 
 
-def set_bandwidth(dev: Any, jobs: Records, holders: Records, bandwidth: int, now_ns: int) -> None:
-    """Change the device's bandwidth: what shares DRAM with the cores came or went."""
-    dev.bandwidth = bandwidth
-    share_rates(dev, jobs, holders, now_ns)
-
-
 def next_due(dev: Any, jobs: Records, holders: Records) -> int:
     """Return the job whose timer is due first, by (instant, core, number), or NOBODY; note whether it is alone then."""
     best = NOBODY
@@ -272,42 +249,6 @@ def look(
         run(dev, job, now_ns)
         if dev.rates_stale:
             share_rates(dev, jobs, holders, now_ns)
-
-
-def share_rates(dev: Any, jobs: Records, holders: Records, now_ns: int) -> None:
-    """Share cores and DRAM bandwidth out anew, and move the timers of those whose rate changed."""
-    dev.rates_stale = 0
-    if dev.parallel:
-        share_cores(dev, jobs, holders)
-    share_bandwidth(dev, jobs, holders)
-    for k in range(dev.holders):
-        job = jobs[holders[k]]
-        cap = job.cap
-        wanted = job.demand
-        if dev.parallel:
-            if job.state != RUNNING:
-                continue
-            wanted = drawn_at(job.demand, job.top)
-        elif cap in (NO_DRAW, job.share):
-            continue
-        job.share = cap
-        rate = job.top
-        if cap not in (NO_DRAW, wanted):
-            rate = (cap << WORK_SCALE) // job.demand
-            if rate == 0:
-                rate = 1
-        if rate != job.rate:
-            change_rate(dev, job, rate, now_ns)
-
-
-def change_rate(dev: Any, job: Any, rate: int, now_ns: int) -> None:
-    """Let a running job go on at another rate."""
-    settle(job, now_ns)
-    job.rate = rate
-    if not job.yield_due:
-        job.timer_ns = now_ns + (job.left + rate - 1) // rate
-        if job.yield_asked:
-            bring_forward(dev, job, now_ns)
 
 
 def dispatch(

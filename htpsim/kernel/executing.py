@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from htpsim.device.host import return_ns
+from htpsim.device.rates import set_bandwidth
 from htpsim.device.records import (
     ACQUIRING,
     DONE,
@@ -20,7 +21,7 @@ from htpsim.device.records import (
 )
 from htpsim.device.rules import dispatch as dispatch_core
 from htpsim.device.rules import look as look_at
-from htpsim.device.rules import next_due, set_bandwidth
+from htpsim.device.rules import next_due
 from htpsim.device.rules import submit as submit_job
 from htpsim.kernel.draws import drawn_entry
 from htpsim.kernel.events import DEVICE, GAP, NO_TIME, RETURN, host_place, place, push

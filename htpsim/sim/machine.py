@@ -8,7 +8,7 @@ from typing import Any
 
 from simpy.events import Event
 
-from htpsim.device import rules
+from htpsim.device import rates, rules
 from htpsim.device.records import (
     ACQUIRING,
     CONTEXT_FIELDS,
@@ -134,7 +134,7 @@ class Machine:
         """Let background traffic come or go."""
         bandwidth, waited_ns, then_ns = event.change  # type: ignore[attr-defined]
         self._alternate(self.dev.bandwidth, then_ns, waited_ns)
-        rules.set_bandwidth(self.dev, self.jobs, self.holders, bandwidth, self.env._now)
+        rates.set_bandwidth(self.dev, self.jobs, self.holders, bandwidth, self.env._now)
         self._set_due()
 
     def _set_due(self) -> None:
