@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from htpsim.device import rules
@@ -69,7 +69,10 @@ def test_with_bandwidth_without_end_a_run_is_what_it_is_without_the_model(seed: 
             device=replace(scenario.device, dram_bandwidth=bandwidth, core_dram_bandwidth=bandwidth, **given),
         )
 
-    assert digest(simulate(at(1 << 40))) == digest(simulate(at(None)))
+    without = simulate(at(None))
+    # A graph that takes no time and reads bytes takes the least time that can be counted, at any bandwidth.
+    assume(all(row.solo_ns for row in map(Execute._make, without.executes)))
+    assert digest(simulate(at(1 << 40))) == digest(without)
 
 
 @pytest.mark.slow
