@@ -93,7 +93,7 @@ def _verdict(comparison: Comparison) -> list[RenderableType]:
     """Say of every variant what it gains and what it costs, and on which open questions that rests."""
     if len(comparison.variants) < 2:
         return []
-    from htpsim.report.html.answer import cards_of
+    from htpsim.report.html.answer import NO_BREAK, cards_of
     from htpsim.report.html.wording import Wording
 
     words = {name: {"title": title, "text": ""} for name, title in comparison.variants.items()}
@@ -102,7 +102,7 @@ def _verdict(comparison: Comparison) -> list[RenderableType]:
         if case != BASE:
             lines.append(Text(f"{comparison.cases[case] or case}:"))
         for card in cards_of(variants, words, Wording("en")):
-            lines.append(Text(f"- {card.sentence}"))
+            lines.append(Text(f"- {card.sentence.replace(NO_BREAK, ' ')}"))
     return [*lines, _rests_on(comparison)]
 
 

@@ -92,6 +92,7 @@ def test_one_click_finds_the_slowest_token_and_says_what_it_waited_for(page: Any
     assert found["rank"] == 0
     assert whole["from"] == 0 < found["from"] < slowest["start"] < slowest["end"] < found["until"] < whole["until"]
     text = page.inner_text("#picked")
+    assert page.text_content("[role=status]") == f"{slowest['title']}. {slowest['said']}"
     assert slowest["title"] in text
     assert slowest["total"] in text
     assert all(part["what"] in text and part["ms"] in text for part in slowest["parts"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -13,7 +14,8 @@ from statistics import fmean
 import pytest
 
 from htpsim.errors import HtpsimError
-from htpsim.experiments.compare import compare
+from htpsim.experiments.compare import Comparison, compare
+from htpsim.experiments.precision import Reached
 from htpsim.experiments.single import run_one
 from htpsim.report.cells import number
 from htpsim.report.decision import ROWS
@@ -177,6 +179,14 @@ def test_live_and_from_its_directory_are_the_same_page(live: Material, material:
         return re.sub(r"<dd>\d{4}-\d\d-\d\dT[^<]*</dd>", "", html_report(one))
 
     assert told(live) == told(material)
+
+
+@pytest.mark.slow
+def test_precision_is_told_where_it_was_asked_for(comparison: Comparison, live: Material) -> None:
+    asked = from_comparison(replace(comparison, reached=Reached(0.05, 0.031, "ITL p99 of high", 4)))
+
+    assert "Precision asked for:" not in html_report(live)
+    assert "4 replications; the widest interval is ±3.1 % (ITL p99 of high)." in html_report(asked)
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from typing import Any
 from htpsim.errors import FormatError, HtpsimError
 from htpsim.experiments.compare import BASE, Comparison
 from htpsim.experiments.opened import open_run
+from htpsim.experiments.precision import Reached
 from htpsim.experiments.sign_grid import Difference, SignGrid
 from htpsim.experiments.single import Single
 from htpsim.report.pages import comparison_dict, single_dict
@@ -46,6 +47,8 @@ class Material:
     """of the first variant's figures: key, value, mark, source"""
     warnings: list[str]
     provenance: dict[str, Any]
+    precision: str = ""
+    """how narrow the intervals came to be, where that was asked"""
 
     @property
     def first(self) -> str:
@@ -153,6 +156,20 @@ def _compared(
         sources=sources,
         warnings=field_of(where, tree, "warnings", list),
         provenance=made,
+        precision=_precision(tree, where),
+    )  # fmt: skip
+
+
+def _precision(tree: Mapping[str, Any], where: str) -> str:
+    if tree.get("precision") is None:
+        return ""
+    found = field_of(where, tree, "precision", dict)
+    widest = None if found.get("widest") is None else field_of(where, found, "widest", float)
+    return str(
+        Reached(
+            field_of(where, found, "target", float), widest, field_of(where, found, "figure", str),
+            field_of(where, found, "replications", int),
+        )
     )  # fmt: skip
 
 

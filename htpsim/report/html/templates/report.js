@@ -337,13 +337,18 @@
   const ms = (us) => (us / 1000).toFixed(us < 1000 ? 3 : 1);
   const nameOf = (row) => `${run.clients[run.client[row]]} ${words[`stage.${STAGES[run.stage[row]]}`]}`;
 
+  function tell(title, said, more) {
+    picked.replaceChildren(element("h4", title), element("p", said), ...more);
+    $("said").textContent = `${title}. ${said}`;
+  }
+
   function pickSlow(index) {
     if (!run.slow.length) { picked.replaceChildren(element("p", words.none)); return; }
     rank = Math.min(Math.max(index, 0), run.slow.length - 1);
     chosen = -1;
     const one = run.slow[rank], length = one.end - one.start, room = Math.max(0.6 * length, 250000);
     show(one.start - room, one.end + room);
-    picked.replaceChildren(element("h4", one.title), element("p", one.said), strip(one), breakdown(one));
+    tell(one.title, one.said, [strip(one), breakdown(one)]);
   }
 
   function strip(one) {
@@ -396,7 +401,7 @@
     draw();
     const title = put(words.call, { name: nameOf(row), request: run.request[row], core: run.core[row], path: words[`path.${PATHS[run.path[row]]}`] });
     const token = run.token[row] >= 0 ? put(words.token, { token: run.token[row] }) : "";
-    picked.replaceChildren(element("h4", title + token), element("p", put(words.called, { at: (run.called[row] / 1e6).toFixed(6) }) + waits(row)));
+    tell(title + token, put(words.called, { at: (run.called[row] / 1e6).toFixed(6) }) + waits(row), []);
   }
 
   function hover(event) {
