@@ -1,0 +1,72 @@
+"""The FIFO of a context: by submission, and of one instant by number, whatever the order in which they are handed in."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from types import SimpleNamespace
+from typing import Any
+
+from htpsim.device.records import CONTEXT_FIELDS, CORE_FIELDS, DEVICE_FIELDS, JOB_FIELDS, NOBODY, QUEUED, WAITING
+from htpsim.device.rules import dispatch, submit
+
+
+def record(fields: tuple[str, ...], **given: int) -> Any:
+    return SimpleNamespace(**{**dict.fromkeys(fields, 0), **given})
+
+
+class Bench:
+    """One core, one context, and graphExecutes numbered as they stand in the list."""
+
+    def __init__(self, count: int) -> None:
+        self.dev = record(DEVICE_FIELDS, cores=1)
+        self.cores = [record(CORE_FIELDS, holder=NOBODY)]
+        self.contexts = [record(CONTEXT_FIELDS, head=NOBODY, tail=NOBODY)]
+        self.jobs = [record(JOB_FIELDS, execute=n, cores=1, width=1, qnn=1, work=1 << 30) for n in range(count)]
+        self.clients, self.holders, self.evicted = ([NOBODY] * count for _ in range(3))
+
+    def submit(self, j: int, now_ns: int = 0) -> None:
+        submit(self.dev, self.cores, self.contexts, self.jobs, self.clients, j, now_ns)
+
+    def start(self) -> None:
+        dispatch(self.dev, self.cores, self.jobs, self.clients, self.holders, self.evicted, 0, 0)
+
+    def queue(self) -> list[int]:
+        """Walk the context from its head to its tail."""
+        found = [self.contexts[0].head]
+        while self.jobs[found[-1]].next_in_context != NOBODY:
+            found.append(self.jobs[found[-1]].next_in_context)
+        assert self.contexts[0].tail == found[-1]
+        return found
+
+
+def test_submissions_of_one_instant_queue_by_number() -> None:
+    for order in permutations(range(4)):
+        bench = Bench(4)
+        for j in order:
+            bench.submit(j)
+
+        assert bench.queue() == [0, 1, 2, 3]
+        assert [job.state for job in bench.jobs] == [WAITING, QUEUED, QUEUED, QUEUED]
+        assert bench.clients[: bench.dev.clients] == [0]
+
+
+def test_one_that_has_its_core_stays_ahead_of_lower_numbers() -> None:
+    for order in permutations(range(3)):
+        bench = Bench(4)
+        bench.submit(3)
+        bench.start()
+        for j in order:
+            bench.submit(j)
+
+        assert bench.queue() == [3, 0, 1, 2]
+        assert bench.clients[: bench.dev.clients] == [3]
+
+
+def test_an_earlier_submission_stays_ahead_of_lower_numbers() -> None:
+    bench = Bench(4)
+    bench.submit(2, 0)
+    bench.submit(3, 5)
+    bench.submit(1, 5)
+    bench.submit(0, 9)
+
+    assert bench.queue() == [2, 1, 3, 0]
