@@ -1,4 +1,4 @@
-"""Bandwidth shares against the rule in its plainest form: in order of (demand, number), an equal part of what is left."""
+"""Bandwidth shares against the rule in its plainest form: least demand first, an equal part of what is left each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The FIFO of a context: by submission, and of one instant by number, whatever the order in which they are handed in."""
+"""The FIFO of a context: by submission, and of one instant by number, in whatever order they are handed in."""
 
 from __future__ import annotations
 
