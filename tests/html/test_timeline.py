@@ -8,10 +8,11 @@ import zlib
 import numpy as np
 from hypothesis import given
 
-from htpsim.report.html.timeline import COLUMNS, INSTANTS, PLAIN, timeline
+from htpsim.report.html.timeline import COLUMNS, INSTANTS, PLAIN, because, timeline
 from htpsim.report.html.wording import Wording
 from htpsim.results import RunLog, RunResult
 from htpsim.results.columns import NEVER
+from htpsim.results.delays import Delay, Part
 from tests.results.strategies import logs
 from tests.results.synthetic import hand_log
 
@@ -80,3 +81,21 @@ def test_what_is_slow_is_in_order_and_says_why() -> None:
 
     assert lengths == sorted(lengths, reverse=True)
     assert all(one["said"] and one["parts"] for one in slow)
+
+
+def test_the_sentence_adds_up_what_one_culprit_did_directly_and_through_others() -> None:
+    def part(kind: str, client: str, through: str, delay_ns: int, graph: str = "vit/a") -> Part:
+        return Part(kind, client, "vit", "genie", graph, through, delay_ns, 1)
+
+    parts = (
+        part("guard", "b", "", 40),
+        part("guard", "c", "", 45),
+        part("guard", "b", "c", 30),
+        part("own", "a", "", 5),
+    )
+    said = because(Delay("a", 0, 1, 0, 120, parts), Wording("en"))
+
+    assert said == "70 ns of it (58.3 %): the ViT of b held the guard's slot"
+    assert because(Delay("a", 0, 1, 0, 5, parts[-1:]), Wording("en")) == "all of it is its own doing"
+    mostly = because(Delay("a", 0, 1, 0, 100, (part("own", "a", "", 60), part("device", "a", "", 40))), Wording("en"))
+    assert mostly == "60.0 % is its own doing; of the rest most, 40 ns: its own ViT was on its core"

@@ -106,14 +106,14 @@ def _slow(delay: Delay, measure: str, t: Wording) -> dict[str, Any]:
         "title": t(f"slow.{measure}", client=delay.client, request=delay.request, token=delay.token,
                    length=format_time(delay.total_ns), at=f"{delay.end_ns / 1e9:,.3f}"),
         "said": because(delay, t),
-        "parts": [_part(part, delay.total_ns, t) for part in _merged(delay)],
+        "parts": [_part(part, delay.total_ns, t) for part in _merged(delay, "graph")],
     }  # fmt: skip
 
 
 def because(delay: Delay, t: Wording) -> str:
     """Say what a delay was mostly spent on: the largest of its parts that was somebody else's doing."""
     own_ns = sum(part.delay_ns for part in delay.parts if part.kind in OWN)
-    others = [part for part in _merged(delay) if part.kind not in OWN]
+    others = [part for part in _merged(delay, "graph", "path", "through") if part.kind not in OWN]
     if not others:
         return t("slow.own")
     part = others[0]
@@ -132,11 +132,11 @@ def _culprit(part: Part, delay: Delay, t: Wording) -> str:
     return t("because.own", stage=stage) if own else t("because.who", stage=stage, client=part.client)
 
 
-def _merged(delay: Delay) -> list[Part]:
-    """Return the parts of a delay with the graphs of a stage added up, largest first."""
+def _merged(delay: Delay, *leave: str) -> list[Part]:
+    """Return the parts of a delay, largest first; those that differ in nothing but the named fields are added up."""
     added: dict[Part, tuple[int, int]] = {}
     for part in delay.parts:
-        key = part._replace(graph="", delay_ns=0, calls=0)
+        key = part._replace(delay_ns=0, calls=0, **dict.fromkeys(leave, ""))
         delay_ns, calls = added.get(key, (0, 0))
         added[key] = (delay_ns + part.delay_ns, calls + part.calls)
     merged = [key._replace(delay_ns=ns, calls=calls) for key, (ns, calls) in added.items()]
