@@ -6,12 +6,13 @@ Run with ``make bench``. ``--write`` puts the tables into docs/performance.md in
 from __future__ import annotations
 
 import argparse
+import os
 import platform
 import re
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks.sections import SECTIONS
+from benchmarks.sections import SECTIONS, warm_up
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
 
@@ -25,8 +26,10 @@ def put(text: str, name: str, table: str) -> str:
 
 def about(rounds: int) -> str:
     """Say on what it was measured."""
+    load = os.getloadavg()[0] / (os.cpu_count() or 1) if hasattr(os, "getloadavg") else 0.0
     programs = ", ".join(f"{name} {version(name)}" for name in ("numba", "numpy", "simpy"))
-    return f"Python {platform.python_version()}, {programs}; {rounds} rounds; least / median / greatest."
+    busy = f" Others kept the machine busy, at a load of {load:.1f} a core." if load > 1 else ""
+    return f"Python {platform.python_version()}, {programs}; {rounds} rounds; least / median / greatest.{busy}"
 
 
 def main() -> None:
@@ -36,6 +39,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help=f"write the tables into {PAGE.name}")
     given = parser.parse_args()
     print(about(given.rounds), flush=True)
+    warm_up()
     for name in given.only or SECTIONS:
         title, measure = SECTIONS[name]
         table = measure(given.rounds)

@@ -28,6 +28,11 @@ SECONDS = {"bare": 120, "reference": 120, "kernel": 3_000}
 Changes = Callable[[Scenario], Scenario]
 
 
+def warm_up() -> None:
+    """Compile, or load what was compiled, before anything is timed."""
+    kernel(scenario("constant", bandwidth=False, genie=True, seconds=1))()()
+
+
 def engines(rounds: int) -> str:
     """All engines on the migration scenario, by its service times."""
     rows = []
