@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from htpsim.device import admission, holding, rules
+from htpsim.device import admission, holding, rates, rules
 from htpsim.device.records import FULL_RATE
 from htpsim.experiments.trace import trace_of
 from htpsim.invariants import check_trace
@@ -56,8 +56,8 @@ BUGS: list[tuple[Any, str, Callable[..., Any], str]] = [
     (rules, "slow_down", never_throttled, "work"),
     (runtime, "return_ns", never_woken, "answers"),
     (holding, "power_up", warm_as_cold, "device-costs"),
-    (rules, "share_cores", full_rate, "work"),
-    (rules, "set_bandwidth", never_throttled, "work"),
+    (rates, "share_cores", full_rate, "work"),
+    (rates, "set_bandwidth", never_throttled, "work"),
     (Turns, "_serve", everybody_at_once, "adapters"),
     (admission, "may_join", any_level, "core-exclusion"),
 ]
