@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from htpsim.device import admission, bandwidth, rules
+from htpsim.device import admission, bandwidth, rates, rules
 from htpsim.device.records import NEVER, WAITING
 from htpsim.errors import CapacityError
 from htpsim.memory import memory as memory_module
@@ -357,7 +357,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
                 left -= jobs[j].cap
 
     tampered(patch, bandwidth, "share_bandwidth", first_come)
-    patch.setattr(rules, "share_bandwidth", bandwidth.share_bandwidth)
+    patch.setattr(rates, "share_bandwidth", bandwidth.share_bandwidth)
 
 
 @bug("a context serves its youngest graph first", "shared", "context-fifo")
