@@ -41,7 +41,10 @@ def test_run_and_compare_write_it_beside_what_they_print(capsys: pytest.CaptureF
 
 
 @pytest.mark.slow
-def test_a_run_directory_gives_the_report_of_the_live_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_run_directory_gives_the_report_of_the_live_run(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("htpsim.report.directory.save_run_plots", lambda *_: [])
     live, out, later = tmp_path / "live.html", tmp_path / "out", tmp_path / "later.html"
     assert call(capsys, "run", PLAIN, "--out", str(out), "--report", str(live), *SHORT).code == 0
     assert call(capsys, "report", str(out), "-o", str(later)).code == 0
@@ -79,7 +82,9 @@ def test_what_is_wrong_is_told_and_nothing_written(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("damage", ["summary.json", "provenance.json", "log.json", "records.csv", "scenario.json"])
+@pytest.mark.parametrize(
+    "damage", ["summary.json", "provenance.json", "log.json", "records.csv", "scenario.json", "replications.json"]
+)
 def test_a_damaged_directory_is_told(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
 ) -> None:

@@ -135,21 +135,15 @@ def _compared(
     tree: Mapping[str, Any], runs: dict[Key, RunResult], sources: list[dict[str, str]], made: dict[str, Any], where: str
 ) -> Material:
     """Return the material of a comparison from its JSON form: what is shown is what the JSON says."""
-    summaries = {
-        case: {
-            variant: [summary_of_dict(one, f"{where}: {case}: {variant}") for one in of] for variant, of in v.items()
-        }
-        for case, v in field_of(where, tree, "cases", dict).items()
-    }
     variants, titles = field_of(where, tree, "variants", dict), field_of(where, tree, "case_titles", dict)
-    return Material(
+    bare = Material(
         title=field_of(where, tree, "title", str),
         question=field_of(where, tree, "question", str),
         variants={name: {key: field_of(where, words, key, str) for key in ("title", "text")}
                   for name, words in variants.items()},
         cases={case: title or ("" if case == BASE else case) for case, title in titles.items()},
         options=tuple(field_of(where, tree, "options", list)),
-        summaries=summaries,
+        summaries={},
         grid=None if tree.get("grid") is None else _grid(field_of(where, tree, "grid", dict), where),
         option_titles=field_of(where, tree, "option_titles", dict),
         runs=runs,
@@ -158,6 +152,13 @@ def _compared(
         provenance=made,
         precision=_precision(tree, where),
     )  # fmt: skip
+    summaries = {
+        case: {
+            variant: [summary_of_dict(one, f"{where}: {case}: {variant}") for one in of] for variant, of in v.items()
+        }
+        for case, v in field_of(where, tree, "cases", dict).items()
+    }
+    return replace(bare, summaries=summaries)
 
 
 def _precision(tree: Mapping[str, Any], where: str) -> str:
@@ -178,6 +179,8 @@ def _alone(
     made: dict[str, Any], where: str,
 ) -> Material:  # fmt: skip
     """Return the material of one scenario: a comparison with a single variant."""
+    if not replications:
+        raise FormatError(f"{where}: got no summaries, expected one a replication")
     summaries = [summary_of_dict(one, where) for one in replications]
     name = summaries[0].scenario
     return Material(
