@@ -52,6 +52,7 @@ class Device:
         "DRAM bandwidth taken by camera and GPU; 0 because it depends on the product",
         default=0,
         unit="bytes_per_s",
+        vary=(5_000_000_000, 20_000_000_000),
     )
     background_on_ns: int = param(
         "assumed",
