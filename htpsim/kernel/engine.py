@@ -108,7 +108,7 @@ def _store(layout: Layout, compiled: bool | None) -> Store:
     """Return the tables of a run with what works on them."""
     from htpsim.kernel.compiled import CompiledStore, can_compile
 
-    if not (can_compile() if compiled is None else compiled):
+    if not layout.plan.clients or not (can_compile() if compiled is None else compiled):
         return Store(layout)
     try:
         return CompiledStore(layout)
