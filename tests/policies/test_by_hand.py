@@ -1,0 +1,79 @@
+"""What the functions of a guard and its policies leave in the records, worked out beside them in plain arithmetic."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import floor
+from types import SimpleNamespace
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from htpsim.sched import guard, policy_class
+from htpsim.sched.budget import borrow_from_idle
+from htpsim.sched.fair import active_weight, mean_run_tag
+from htpsim.sched.policy import ACCOUNT_FIELDS, CALL_FIELDS, LANE_FIELDS, VIRTUAL_SCALE
+
+
+def record(fields: tuple[str, ...], **given: int) -> Any:
+    return SimpleNamespace(**{**dict.fromkeys(fields, 0), **given})
+
+
+ACCOUNT = st.tuples(st.integers(1, 4), st.booleans(), st.integers(0, 2), st.integers(0, 10**6))
+
+
+@given(st.lists(ACCOUNT, min_size=1, max_size=4), st.integers(-1, 3))
+def test_the_mean_of_eevdf_is_that_of_the_active_by_weight(rows: list[tuple[int, bool, int, int]], also: int) -> None:
+    accounts = [SimpleNamespace(weight=w, waiting=int(waits), held=held, run_tag=tag) for w, waits, held, tag in rows]
+    active = [a for i, a in enumerate(accounts) if a.waiting or a.held or i == also]
+    weight = sum(a.weight for a in active)
+    lane = SimpleNamespace(accounts=len(accounts))
+
+    assert active_weight(lane, accounts, also) == weight
+    mean = Fraction(sum(a.weight * a.run_tag for a in active), weight) if active else 0
+    assert mean_run_tag(lane, accounts, also) == floor(mean)
+
+
+def test_stride_advances_by_cost_over_weight_and_the_lane_by_cost_over_the_active_weights() -> None:
+    stride = policy_class("stride")
+    fields = (*ACCOUNT_FIELDS, *stride.account_fields)
+    lane = record((*LANE_FIELDS, *stride.lane_fields), accounts=3, global_pass=5)
+    accounts = [record(fields, weight=2), record(fields, weight=3, waiting=1), record(fields, weight=7)]
+
+    stride.charge(lane, accounts, 0, 30, 0)
+
+    assert lane.global_pass == 5 + (30 << VIRTUAL_SCALE) // 5
+    assert accounts[0].pass_tag == 15 << VIRTUAL_SCALE
+    assert accounts[0].remain == accounts[0].pass_tag - lane.global_pass
+    stride.wake(lane, accounts, 0, 0)
+    assert accounts[0].pass_tag == 15 << VIRTUAL_SCALE
+
+
+def test_a_quota_is_lent_by_the_idle_in_order_and_no_more_than_is_missing() -> None:
+    lane = SimpleNamespace(accounts=6)
+    budgets = [4, -10, 9, 9, 1, 20]
+    accounts = [SimpleNamespace(budget=budget, waiting=0, held=0) for budget in budgets]
+    accounts[2].waiting = accounts[3].held = 1
+
+    borrow_from_idle(lane, accounts, 1)
+
+    assert [account.budget for account in accounts] == [0, 0, 9, 9, 0, 15]
+
+
+def test_call_and_release_tell_whether_a_grant_is_possible() -> None:
+    fifo = policy_class("fifo")
+    lane = record(LANE_FIELDS, slots=1, accounts=2)
+    accounts = [record(ACCOUNT_FIELDS) for _ in range(2)]
+    calls = [record(CALL_FIELDS) for _ in range(2)]
+    for i in range(2):
+        guard.open_account(accounts, i, 1, 0)
+
+    assert guard.call(lane, accounts, calls, 0, 0, 0, fifo.wake)
+    assert guard.grant(lane, accounts, calls, 0, fifo.pick, fifo.wake) == 0
+    assert not guard.call(lane, accounts, calls, 1, 1, 1, fifo.wake)
+    assert not guard.can_grant(lane)
+    assert guard.grant(lane, accounts, calls, 1, fifo.pick, fifo.wake) == guard.NOBODY
+    assert guard.release(lane, accounts, 0, 9, 9, fifo.charge)
+    assert guard.grant(lane, accounts, calls, 9, fifo.pick, fifo.wake) == 1
+    assert not guard.release(lane, accounts, 1, 9, 18, fifo.charge)
