@@ -70,3 +70,16 @@ def test_an_earlier_submission_stays_ahead_of_lower_numbers() -> None:
     bench.submit(0, 9)
 
     assert bench.queue() == [2, 1, 3, 0]
+
+
+def test_a_dispatch_leaves_the_other_cores_to_be_looked_at() -> None:
+    bench = Bench(2)
+    bench.submit(0)
+    bench.start()
+    bench.submit(1)
+    bench.dev.cores, bench.dev.stale = 3, 0b111
+    bench.cores += [record(CORE_FIELDS, holder=NOBODY) for _ in range(2)]
+
+    bench.start()
+    assert bench.dev.stale == 0b110
+    assert (bench.cores[0].holder, bench.cores[0].held) == (0, 1)

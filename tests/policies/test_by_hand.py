@@ -77,3 +77,40 @@ def test_call_and_release_tell_whether_a_grant_is_possible() -> None:
     assert guard.release(lane, accounts, 0, 9, 9, fifo.charge)
     assert guard.grant(lane, accounts, calls, 9, fifo.pick, fifo.wake) == 1
     assert not guard.release(lane, accounts, 1, 9, 18, fifo.charge)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 3), st.booleans(), st.integers(-9, 0)), min_size=1, max_size=4),
+    st.integers(1, 3),
+    st.integers(0, 4),
+)
+def test_drr_skips_rounds_at_once_and_ends_where_one_by_one_would(
+    rows: list[tuple[int, bool, int]], quantum_ns: int, next_turn: int
+) -> None:
+    drr = policy_class("drr")
+    fields = (*ACCOUNT_FIELDS, *drr.account_fields)
+    accounts = [record(fields, weight=w, waiting=int(waits), deficit_ns=deficit) for w, waits, deficit in rows]
+    lane = record((*LANE_FIELDS, *drr.lane_fields), accounts=len(rows), quantum_ns=quantum_ns, next_turn=next_turn)
+    deficits, wanted, turn = [deficit for _, _, deficit in rows], -1, next_turn
+    while wanted < 0 and any(waits for _, waits, _ in rows):
+        i = turn % len(rows)
+        turn += 1
+        if rows[i][1]:
+            deficits[i] += rows[i][0] * quantum_ns
+            wanted = i if deficits[i] > 0 else -1
+
+    assert drr.pick(lane, accounts, 0) == wanted
+    assert [account.deficit_ns for account in accounts] == deficits
+    assert [account.in_turn for account in accounts] == [int(i == wanted) for i in range(len(rows))]
+    assert lane.next_turn == (wanted + 1 if wanted >= 0 else next_turn)
+
+
+def test_of_several_open_turns_drr_serves_the_first_account() -> None:
+    drr = policy_class("drr")
+    fields = (*ACCOUNT_FIELDS, *drr.account_fields)
+    lane = record((*LANE_FIELDS, *drr.lane_fields), accounts=3, quantum_ns=1)
+    for open_turns in ((0, 1), (0, 2), (1, 2), (0, 1, 2)):
+        accounts = [record(fields, weight=1, waiting=1, in_turn=int(i in open_turns)) for i in range(3)]
+
+        assert drr.pick(lane, accounts, 0) == open_turns[0]
+        assert lane.next_turn == 0
