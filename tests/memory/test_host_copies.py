@@ -54,3 +54,11 @@ def test_a_model_that_finds_every_pd_taken_by_others_is_told_so() -> None:
         "model 'n', context 0 'p' of copy 'b': a context is never split, and of the 1 PDs (device.pd_count) of process "
         "0 on core 0 each holds another model (device.pd_rule by-model): device.pd_count 1, asked 1, held 1, free 0"
     )
+
+
+def test_a_full_pd_is_said_to_have_nothing_free() -> None:
+    memory = Memory(Device(pd_bytes=49, pd_count=1, pd_rule="any"))
+    memory.load("a", replace(MODEL, contexts=PARTS[:1]), 0, (0,), now_ns=0)
+
+    with pytest.raises(CapacityError, match=r"device.pd_bytes 49 B .* asked 38 B .* held 49 B .* free 0 B"):
+        memory.load("b", replace(MODEL, name="n", contexts=PARTS[1:]), 0, (0,), now_ns=0)
