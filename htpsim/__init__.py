@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from htpsim.experiments.tune import Tuned as Tuned
     from htpsim.experiments.tune import tune as tune
     from htpsim.formats import read as read
+    from htpsim.report import plot as plot
     from htpsim.results.run import RunResult as RunResult
     from htpsim.scenario import ScenarioFile as ScenarioFile
     from htpsim.scenario import load as load
@@ -58,6 +59,7 @@ _HOMES: Final = {
     "fit": ("htpsim.experiments.fit", "fit"),
     "load": ("htpsim.scenario", "load"),
     "open_sweep": ("htpsim.experiments.sweep", "open_sweep"),
+    "plot": ("htpsim.report", "plot"),
     "read": ("htpsim.formats", "read"),
     "run": ("htpsim.experiments.single", "run_one"),
     "score": ("htpsim.experiments.score", "score"),
@@ -86,6 +88,7 @@ __all__ = [
     "fit",
     "load",
     "open_sweep",
+    "plot",
     "read",
     "run",
     "score",

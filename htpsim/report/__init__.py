@@ -1,5 +1,6 @@
 """What one reads: tables for the terminal, plots for a slide. Nothing here simulates, and nothing prints."""
 
+from htpsim.report import plot
 from htpsim.report.cells import console, to_text
 from htpsim.report.decision import capability_matrix, decision_table
 from htpsim.report.plots import save_compare_plots, save_run_plots
@@ -12,6 +13,7 @@ __all__ = [
     "decision_table",
     "inspect_table",
     "load_failures",
+    "plot",
     "run_tables",
     "save_compare_plots",
     "save_run_plots",

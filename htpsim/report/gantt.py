@@ -93,6 +93,7 @@ def gantt(
     start_ns: int | None = None,
     window_ns: int = WINDOW_NS,
     gang: Mapping[str, int] | None = None,
+    until_ns: int | None = None,
 ) -> Axes:
     """Draw a row a core and, beneath, a row a client: guard wait, device wait, run.
 
@@ -108,6 +109,8 @@ def gantt(
         Length of the window [ns].
     gang
         Cores that a graph takes at once, where it is more than one.
+    until_ns
+        End of the run, beyond which nothing that is still under way is drawn.
     """
     blocking = find_blocking_window(executes, window_ns) if start_ns is None else None
     title = f"{format_time(window_ns)} of the run"
@@ -122,7 +125,7 @@ def gantt(
     tracks = {("core", c): i for i, c in enumerate(cores)}
     first_client = len(cores) + 0.5
     bars = _core_bars(shown, slices, tracks, gang or {}) + _thread_bars(shown, slices, first_client)
-    draw_bars(ax, bars, start_ns, end_ns)
+    draw_bars(ax, bars, start_ns, end_ns if until_ns is None else min(end_ns, until_ns))
     labels = [f"core {c}" for c in cores] + clients
     positions = [float(i) for i in range(len(cores))] + [first_client + i for i in range(len(clients))]
     ax.set_yticks(positions, labels)

@@ -92,7 +92,8 @@ def _memory_axes(ax: Axes, until: float) -> Axes:
     ax.set_xlabel("time since the start [s]; constant afterwards")
     ax.set_ylabel("held [GiB]")
     ax.grid(axis="y")
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2)
+    if ax.get_lines():
+        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2)
     return ax
 
 
@@ -248,13 +249,13 @@ def save_run_plots(result: RunResult, directory: str | Path) -> list[Path]:
     written = []
     if len(result.memory):
         with slide(folder / "memory.png") as (ax,):
-            memory_over_time(ax, result.memory, _limits(result)).set_title("Memory over time")
+            memory_over_time(ax, result.memory, limits(result)).set_title("Memory over time")
         written.append(folder / "memory.png")
     for measure, title in (("itl", "Time between tokens (ITL)"), ("ttft", "Time to first token (TTFT)")):
         if len(result.samples(measure)):
             with slide(folder / f"{measure}.png") as (ax,):
                 ecdf(
-                    ax, _by_client(result, measure), measure.upper(), tail=measure == "itl", log=measure == "itl"
+                    ax, by_client(result, measure), measure.upper(), tail=measure == "itl", log=measure == "itl"
                 ).set_title(title)
             written.append(folder / f"{measure}.png")
     if len(result.summary().clients) > 1:
@@ -312,16 +313,21 @@ def file_name(name: str) -> str:
 def _save_gantt(result: RunResult, path: Path, variant: str = "") -> list[Path]:
     if not len(result.executes):
         return []
-    widths = gang_width(result.tables).tolist()
-    gang = {graph: width for graph, width in zip(result.log.graphs, widths, strict=True) if width > 1}
     with slide(path) as (ax,):
-        gantt(ax, result.executes, result.slices, gang=gang)
+        gantt(ax, result.executes, result.slices, gang=gangs(result), until_ns=result.log.end_ns)
         if variant:
             ax.set_title(f"{variant}\n{ax.get_title(loc='left')}".strip())
     return [path]
 
 
-def _by_client(result: RunResult, measure: str) -> dict[str, IntArray]:
+def gangs(result: RunResult) -> dict[str, int]:
+    """Return how many cores a graph takes at once, for those that take more than one."""
+    widths = gang_width(result.tables).tolist()
+    return {graph: width for graph, width in zip(result.log.graphs, widths, strict=True) if width > 1}
+
+
+def by_client(result: RunResult, measure: str) -> dict[str, IntArray]:
+    """Return the samples of a latency [ns] by client, without those that have none."""
     frame = result.samples(measure)
     return {
         str(name): frame["value_ns"][frame["client"] == name].to_numpy()
@@ -335,6 +341,7 @@ def _samples(result: RunResult, measure: str) -> IntArray:
     return values
 
 
-def _limits(result: RunResult) -> dict[str, int | None]:
+def limits(result: RunResult) -> dict[str, int | None]:
+    """Return the bytes that each ledger of a run may hold, None where nothing limits it."""
     device = result.log.scenario.device
     return {ledger: device.pd_bytes if ledger == "pd" else ledger_limit(device, ledger) for ledger in LEDGERS}

@@ -180,7 +180,12 @@ def blame_heat(ax: Axes, matrix: pd.DataFrame, length_ns: int) -> Axes:
 
 
 def policy_timeline(
-    ax: Axes, executes: pd.DataFrame, *, start_ns: int | None = None, window_ns: int = NS_PER_S
+    ax: Axes,
+    executes: pd.DataFrame,
+    *,
+    start_ns: int | None = None,
+    window_ns: int = NS_PER_S,
+    until_ns: int | None = None,
 ) -> Axes:
     """Draw whom the guard let in when: a row a client, in line dotted, holding a slot full, and what each held beside.
 
@@ -194,6 +199,8 @@ def policy_timeline(
         Where to begin; by default where most calls stand in line.
     window_ns
         Length of the window [ns].
+    until_ns
+        End of the run, beyond which nothing that is still under way is drawn.
     """
     guarded = executes[executes["path"] == PATHS[0]]
     names = [str(name) for name in executes["client"].cat.categories]
@@ -206,7 +213,7 @@ def policy_timeline(
         Bars(y[waits], called[waits], granted[waits], [GUARD_WAIT] * int(waits.sum()), "...."),
         Bars(y, granted, released, [colour(int(c)) for c in y], ""),
     ]
-    draw_bars(ax, bars, start, end)
+    draw_bars(ax, bars, start, end if until_ns is None else min(end, until_ns))
     held = np.clip(np.minimum(released, end) - np.maximum(granted, start), 0, None)
     weights = guarded.groupby("client", observed=True)["weight"].max()
     for i, name in enumerate(names):

@@ -82,6 +82,31 @@ def lighter(hex_colour: str, part: float) -> tuple[float, float, float]:
 
 
 @contextmanager
+def styled() -> Iterator[None]:
+    """Have the type, colours and widths of the report in force."""
+    import matplotlib as mpl
+
+    with mpl.rc_context(_RC):
+        yield
+
+
+def new_figure(size: tuple[float, float]) -> Figure:
+    """Return a figure that no window and no pyplot knows of.
+
+    Parameters
+    ----------
+    size
+        Width and height [inches].
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, dpi=DPI, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+@contextmanager
 def slide(path: str | Path, *, rows: int = 1, columns: int = 1, heights: Sequence[float] = ()) -> Iterator[list[Axes]]:
     """Give the axes of a figure the size of a slide, and save it to `path` on leaving.
 
@@ -94,20 +119,15 @@ def slide(path: str | Path, *, rows: int = 1, columns: int = 1, heights: Sequenc
     heights
         Relative heights of the rows.
     """
-    import matplotlib as mpl
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    with mpl.rc_context(_RC):
-        figure = Figure(figsize=SLIDE, dpi=DPI, layout="constrained")
-        FigureCanvasAgg(figure)
+    with styled():
+        figure = new_figure(SLIDE)
         grid = {"height_ratios": list(heights)} if heights else None
         axes = figure.subplots(rows, columns, squeeze=False, gridspec_kw=grid)
         yield [ax for row in axes for ax in row]
-        _save(figure, Path(path))
+        save(figure, Path(path))
 
 
-def _save(figure: Figure, path: Path) -> None:
+def save(figure: Figure, path: Path) -> None:
     """Save without a date or a version in the file, so that the same plot is the same bytes."""
     metadata: dict[str, Any] = {".png": {"Software": None}, ".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
     figure.savefig(path, metadata=metadata.get(path.suffix))
