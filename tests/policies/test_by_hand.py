@@ -7,11 +7,14 @@ from math import floor
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from htpsim.sched import guard, policy_class
+from htpsim.errors import InvariantError
+from htpsim.sched import POLICIES, Fifo, guard, policy_class
 from htpsim.sched.budget import borrow_from_idle
+from htpsim.sched.catalogue import policy_card
 from htpsim.sched.fair import active_weight, mean_run_tag
 from htpsim.sched.policy import ACCOUNT_FIELDS, CALL_FIELDS, LANE_FIELDS, VIRTUAL_SCALE
 
@@ -114,3 +117,45 @@ def test_of_several_open_turns_drr_serves_the_first_account() -> None:
 
         assert drr.pick(lane, accounts, 0) == open_turns[0]
         assert lane.next_turn == 0
+
+
+@pytest.mark.parametrize(
+    ("table", "field", "value", "complaint"),
+    [
+        ("lane", "holders", 3, "3 holders, expected 0 to 2 (the slots)"),
+        ("lane", "holders", -1, "-1 holders, expected 0 to 2 (the slots)"),
+        ("lane", "holders", 2, "accounts hold 1 slots, the lane counts 2"),
+        ("lane", "waiting", 2, "1 accounts wait, the lane counts 2"),
+        ("account", "head", guard.NOBODY, "account 0 waiting=1, head=-1"),
+        ("account", "tail", guard.NOBODY, "account 0 ends at call 2, its tail says -1"),
+    ],
+)
+def test_damage_to_a_guard_is_found_and_named(table: str, field: str, value: int, complaint: str) -> None:
+    lane = record(LANE_FIELDS, slots=2, holders=1, waiting=1, accounts=2)
+    accounts = [record(ACCOUNT_FIELDS, held=1, waiting=1, head=1, tail=2), record(ACCOUNT_FIELDS, head=-1, tail=-1)]
+    calls = [record(CALL_FIELDS, next_call=following) for following in (guard.NOBODY, 2, guard.NOBODY)]
+    guard.validate(lane, accounts, calls, "p")
+    setattr(lane if table == "lane" else accounts[0], field, value)
+
+    with pytest.raises(InvariantError) as found:
+        guard.validate(lane, accounts, calls, "p")
+
+    assert str(found.value) == f"guard (p): {complaint}"
+
+
+def test_a_policy_that_says_nothing_of_itself_has_an_empty_card() -> None:
+    card = policy_card(type("Silent", (Fifo,), {"__doc__": "One line."}))
+
+    assert card.summary == "One line."
+    assert (card.source, card.bound, card.premise, card.cost) == ("", "", "", "")
+
+
+@pytest.mark.parametrize("name", sorted(POLICIES))
+def test_nobody_is_picked_where_nobody_waits(name: str) -> None:
+    policy = POLICIES[name]
+    lane = record((*LANE_FIELDS, *policy.lane_fields), accounts=2, slots=1, weight_sum=2)
+    for parameter, (default, _) in policy.params.items():
+        setattr(lane, parameter, default)
+    accounts = [record((*ACCOUNT_FIELDS, *policy.account_fields), weight=1) for _ in range(2)]
+
+    assert policy.pick(lane, accounts, 0) == guard.NOBODY

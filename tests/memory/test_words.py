@@ -1,0 +1,117 @@
+"""What registry, ledgers and loads say of a refusal or of damage, to the letter: it is all a reader has to go by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from htpsim.errors import IllegalTransition, InvariantError
+from htpsim.memory.ledger import Ledgers, Taking
+from htpsim.memory.loading import Loading
+from htpsim.memory.registry import Registry, Role
+
+KEY = ("vit", "", 0)
+ABOUT = "registry key ('vit', '', 0)"
+STORY = "(story: load by a: absent -> loading; wait by b: loading -> loading)"
+
+
+def asked() -> Registry:
+    """One loads, one waits."""
+    registry = Registry()
+    registry.get_or_create(KEY, "a")
+    registry.get_or_create(KEY, "b")
+    return registry
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (
+            lambda r: r.loaded(KEY, "b"),
+            f"{ABOUT}: got 'loaded' in state 'loading', no load by 'b' is in flight {STORY}",
+        ),
+        (
+            lambda r: r.loaded(("llm",)),
+            "registry key ('llm',): got 'loaded' in state 'absent', no load is in flight (story: nothing happened yet)",
+        ),
+        (
+            lambda r: r.get_or_create(KEY, "a"),
+            f"{ABOUT}, user 'a': got 'wait' in state 'loader', expected loaded or failed {STORY}",
+        ),
+        (
+            lambda r: r.release(KEY, "b"),
+            f"{ABOUT}, user 'b': got 'release' in state 'waiter', expected loaded or failed {STORY}",
+        ),
+        (lambda r: r.copy_number(KEY, "c"), f"{ABOUT}, user 'c': has no copy {STORY}"),
+    ],
+    ids=["not the loader", "no load", "has it", "still waits", "a stranger"],
+)
+def test_a_refusal_names_key_user_state_and_story(call: Callable[[Registry], object], words: str) -> None:
+    registry = asked()
+
+    with pytest.raises(IllegalTransition) as refusal:
+        call(registry)
+
+    assert str(refusal.value) == words
+    assert (registry.users(KEY), registry.role(KEY, "a"), registry.role(KEY, "b")) == (
+        ("a", "b"), Role.LOADER, Role.WAITER,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda r: r._copies.update({KEY: []}), f"{ABOUT}: has copies []"),
+        (lambda r: r._copies[KEY].append(r._copies[KEY][0]), f"{ABOUT}: has copies [0, 0]"),
+        (
+            lambda r: r._failures.update({(KEY, "b"): "no room"}),
+            f"{ABOUT}: a user counts twice or was told of a failure: ('a', 'b')",
+        ),
+        (lambda r: r._copies[KEY][0].roles.pop("a"), f"{ABOUT}: copy 0 is loading with "),
+        (lambda r: r._copies[KEY][0].executing.update(a=1), f"{ABOUT}: copy 0 is loading with "),
+        (lambda r: setattr(r, "waits_for_load", False), f"{ABOUT}: copy 0 is loading with "),
+    ],
+    ids=["no copy", "two of one number", "told of a failure", "no loader", "executes early", "should not wait"],
+)
+def test_damage_to_a_registry_is_found_and_named(damage: Callable[[Registry], object], words: str) -> None:
+    registry = asked()
+    registry.validate()
+    damage(registry)
+
+    with pytest.raises(InvariantError) as found:
+        registry.validate()
+
+    assert str(found.value).startswith(words)
+
+
+def test_damage_to_ledgers_is_found_and_named() -> None:
+    ledgers = Ledgers()
+    ledgers.take(3, Taking("host", "host", "file", 5))
+    with pytest.raises(InvariantError, match=r"^host ledger, host: file gives 6 B of 5 B$"):
+        ledgers.give(3, Taking("host", "host", "file", 6))
+    with pytest.raises(InvariantError, match=r"^memory: change at 2 ns after one at 3 ns$"):
+        ledgers.take(2, Taking("host", "host", "file", 5))
+    ledgers.validate()
+
+    ledgers._totals["host"] = 6
+    with pytest.raises(InvariantError, match=r"^host ledger: held 5, total 6, peak 5$"):
+        ledgers.validate()
+    ledgers.events.append((3, "host", "host", "file", 1))
+    with pytest.raises(InvariantError, match=r"^memory events sum to .*'file': 6.*, held is .*'file': 5.*[^X]$"):
+        ledgers.validate()
+
+
+def test_damage_to_loads_is_found_and_named() -> None:
+    loading = Loading(10)
+    loading.start(4, 2, 7)
+    loading.validate()
+    with pytest.raises(InvariantError, match=r"^loading: asked about 6 ns after 7 ns$"):
+        loading.finish(6)
+    loading._left[4] = -1
+    with pytest.raises(InvariantError, match=r"^load 4: -1 byte-ns left at bandwidth 10$"):
+        loading.validate()
+    untimed = Loading(None)
+    untimed._left[5] = 1
+    with pytest.raises(InvariantError, match=r"^load 5: 1 byte-ns left at bandwidth None$"):
+        untimed.validate()
