@@ -6,8 +6,8 @@ from itertools import permutations
 from types import SimpleNamespace
 from typing import Any
 
-from htpsim.device.admission import clear_taken, may_join, take
-from htpsim.device.records import NOBODY
+from htpsim.device.admission import clear_taken, may_join, next_to_start, take
+from htpsim.device.records import NOBODY, RUNNING, WAITING
 
 
 def device(**given: int) -> Any:
@@ -59,3 +59,25 @@ def test_others_share_hvx_and_hmx_with_the_greatest_graph() -> None:
     assert joined(device(), great, small, graph(qnn=0, hvx=1, hmx=1), other) == [True, True, False, True]
     assert joined(device(), other, graph(qnn=0, hvx=2, hmx=0), graph(qnn=0, hvx=2, hmx=0)) == [True, True, False]
     assert joined(device(), other, great, small, other) == [True, True, True, False]
+
+
+def test_the_next_to_start_is_an_admitted_one_that_waits_for_these_cores_and_fits() -> None:
+    def client(number: int, cores: int, admitted: int, **given: int) -> Any:
+        about = {"cores": cores, "admitted": admitted, "execute": number, "state": WAITING, "arrival_ns": 0, **given}
+        return graph(**about)
+
+    jobs = [
+        client(0, 0b10, 0b10),
+        client(1, 0b01, 0b00),
+        client(2, 0b01, 0b01, state=RUNNING),
+        client(3, 0b01, 0b01, vtcm_bytes=7),
+        client(4, 0b01, 0b01, arrival_ns=1),
+        client(5, 0b01, 0b01),
+        client(6, 0b11, 0b01),
+    ]
+    dev = device(clients=len(jobs), holders=1, cores=2)
+    cores = [SimpleNamespace(held=1), SimpleNamespace(held=0)]
+
+    found = [next_to_start(dev, cores, jobs, list(range(len(jobs))), [2], mask) for mask in (0b01, 0b10, 0b11)]
+
+    assert found == [5, 0, 0]

@@ -89,3 +89,10 @@ def test_model_options_and_process_never_share_a_key(copies: str) -> None:
 def test_a_reach_that_is_none_is_refused() -> None:
     with pytest.raises(ScenarioError, match="did you mean 'per-core'"):
         registry_key(LLM, 0, 0, "percore", Device())
+
+
+def test_a_placement_like_no_other_is_refused_without_a_guess() -> None:
+    with pytest.raises(ScenarioError) as refusal:
+        place("zzzz", 0, Device(cores=2), [0, 0])
+
+    assert str(refusal.value) == "placement: got 'zzzz', expected by-instance, least-loaded or a core from 0 to 1"
