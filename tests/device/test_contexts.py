@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import permutations, product
 from types import SimpleNamespace
 from typing import Any
 
@@ -83,3 +83,18 @@ def test_a_dispatch_leaves_the_other_cores_to_be_looked_at() -> None:
     bench.start()
     assert bench.dev.stale == 0b110
     assert (bench.cores[0].holder, bench.cores[0].held) == (0, 1)
+
+
+def test_only_what_cannot_change_a_running_set_is_spared_a_look() -> None:
+    for others, gangs, parallel, level in product((0, 1), (0, 1), (0, 1), (4, 5, 6)):
+        bench = Bench(2)
+        bench.jobs[0].level, bench.jobs[1].level = 5, level
+        bench.contexts.append(record(CONTEXT_FIELDS, head=NOBODY, tail=NOBODY))
+        bench.jobs[1].context = 1
+        bench.submit(0)
+        bench.start()
+        assert bench.dev.stale == 0
+        bench.cores[0].others, bench.dev.gangs, bench.dev.parallel = others, gangs, parallel
+        bench.submit(1)
+
+        assert bench.dev.stale == int(bool(others or gangs or parallel) or level == 6)

@@ -17,6 +17,7 @@ from htpsim.sched.budget import borrow_from_idle
 from htpsim.sched.catalogue import policy_card
 from htpsim.sched.fair import active_weight, mean_run_tag
 from htpsim.sched.policy import ACCOUNT_FIELDS, CALL_FIELDS, LANE_FIELDS, VIRTUAL_SCALE
+from htpsim.sched.watch import watched
 
 
 def record(fields: tuple[str, ...], **given: int) -> Any:
@@ -159,3 +160,16 @@ def test_nobody_is_picked_where_nobody_waits(name: str) -> None:
     accounts = [record((*ACCOUNT_FIELDS, *policy.account_fields), weight=1) for _ in range(2)]
 
     assert policy.pick(lane, accounts, 0) == guard.NOBODY
+
+
+def test_what_a_users_policy_raises_is_told_with_file_and_line() -> None:
+    def pick(lane: Any, accounts: Any, now_ns: int) -> int:
+        raise ValueError("bad")
+
+    broken = watched(type("Broken", (Fifo,), {"name": "broken", "pick": staticmethod(pick)}))
+
+    with pytest.raises(InvariantError) as found:
+        broken.pick(None, [], 7)
+
+    line = pick.__code__.co_firstlineno + 1
+    assert str(found.value) == f"policy broken: pick raised ValueError at 7 ns: bad ({__file__}, line {line})"
