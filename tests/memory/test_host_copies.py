@@ -23,6 +23,7 @@ def test_a_copy_for_the_host_needs_room_for_files_spill_fill_and_io() -> None:
     loaded = memory.load("a", MODEL, 0, (), now_ns=0)
     memory.attach("u", "a", 0, now_ns=1)
 
+    assert [(part.name, part.copy, part.model) for part in loaded] == [("a/p", "a", "m"), ("a/q", "a", "m")]
     assert [(part.cores, part.pds, part.places) for part in loaded] == [((), (), ())] * 2
     assert (memory.held("host"), memory.held("device"), memory.held("pd")) == (needed, 0, 0)
     memory.validate()

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from htpsim.errors import InvariantError
+from htpsim.errors import InvariantError, ScenarioError
 from htpsim.sched import POLICIES, Fifo, guard, policy_class
 from htpsim.sched.budget import borrow_from_idle
 from htpsim.sched.catalogue import policy_card
@@ -173,3 +173,10 @@ def test_what_a_users_policy_raises_is_told_with_file_and_line() -> None:
 
     line = pick.__code__.co_firstlineno + 1
     assert str(found.value) == f"policy broken: pick raised ValueError at 7 ns: bad ({__file__}, line {line})"
+
+
+def test_an_unknown_policy_is_refused_with_what_else_there_is() -> None:
+    with pytest.raises(
+        ScenarioError, match=r"^guard\.policy: .*'sfqq'.*[^X] \(or a class of your own: module:Class\)$"
+    ):
+        policy_class("sfqq")
