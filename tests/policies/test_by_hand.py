@@ -180,3 +180,11 @@ def test_an_unknown_policy_is_refused_with_what_else_there_is() -> None:
         ScenarioError, match=r"^guard\.policy: .*'sfqq'.*[^X] \(or a class of your own: module:Class\)$"
     ):
         policy_class("sfqq")
+
+
+def test_a_card_says_what_the_docstring_says() -> None:
+    text = "One\n    line.\n\n    More.\n\n    Source: a\n    b.\n    Bound: c.\n    Premise: d.\n    Cost: e.\n    "
+    card = policy_card(type("Said", (Fifo,), {"__doc__": text, "name": "said", "params": {"n": (1, "text")}}))
+
+    assert (card.name, card.summary, card.params) == ("said", "One line.", {"n": (1, "text")})
+    assert (card.source, card.bound, card.premise, card.cost) == ("a b.", "c.", "d.", "e.")
