@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from htpsim.errors import InvariantError, ScenarioError
-from htpsim.sched import POLICIES, Fifo, guard, policy_class
+from htpsim.sched import POLICIES, Fifo, guard, policy_class, policy_params
 from htpsim.sched.budget import borrow_from_idle
 from htpsim.sched.catalogue import policy_card
 from htpsim.sched.fair import active_weight, mean_run_tag
@@ -188,3 +188,17 @@ def test_a_card_says_what_the_docstring_says() -> None:
 
     assert (card.name, card.summary, card.params) == ("said", "One line.", {"n": (1, "text")})
     assert (card.source, card.bound, card.premise, card.cost) == ("a b.", "c.", "d.", "e.")
+
+
+def test_bad_parameters_are_told_to_the_letter() -> None:
+    with pytest.raises(ScenarioError) as caught:
+        policy_params(policy_class("priority"), [("ageing_ns", -1), ("age_ns", 1), ("zzzz", 1), ("ageing_ns", 0)])
+    with pytest.raises(ScenarioError) as of_fifo:
+        policy_params(Fifo, [("zzzz", 1)])
+
+    assert caught.value.problems == (
+        "guard.params.ageing_ns: got -1, policy priority expects 0 to 3600000000000",
+        "guard.params.age_ns: policy priority has no such parameter (it has: ageing_ns); did you mean 'ageing_ns'?",
+        "guard.params.zzzz: policy priority has no such parameter (it has: ageing_ns)",
+    )
+    assert of_fifo.value.problems == ("guard.params.zzzz: policy fifo has no such parameter (it has: none)",)
