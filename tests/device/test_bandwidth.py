@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from htpsim.device.bandwidth import share_bandwidth
+from htpsim.device.bandwidth import drawn_at, share_bandwidth, share_cores
 from htpsim.device.records import ACQUIRING, FULL_RATE, NO_DRAW, RUNNING
 
 demands = st.lists(st.integers(0, 12), min_size=1, max_size=6)
@@ -92,3 +92,21 @@ def test_cores_then_the_device_and_only_who_is_there_draws() -> None:
     assert shares(jobs, 17, 9, 2) == [4, 5, 8, NO_DRAW]
     assert shares(jobs, 14, 9, 2) == [4, 5, 5, NO_DRAW]
     assert shares(jobs, 13, 9, 2) == [4, 4, 5, NO_DRAW]
+
+
+def test_only_graphs_that_run_on_a_common_core_slow_each_other() -> None:
+    def tops(*graphs: tuple[int, int, int]) -> list[int]:
+        jobs = [SimpleNamespace(cores=cores, qnn=qnn, state=state, top=0) for cores, qnn, state in graphs]
+        share_cores(SimpleNamespace(holders=len(jobs), parallel_rate=7), jobs, list(range(len(jobs))))
+        return [job.top for job in jobs]
+
+    assert tops((1, 1, RUNNING), (2, 1, RUNNING)) == [FULL_RATE, FULL_RATE]
+    assert tops((1, 1, RUNNING), (3, 1, RUNNING), (2, 1, RUNNING)) == [7, 7, 7]
+    assert tops((1, 1, RUNNING), (1, 0, RUNNING), (1, 1, ACQUIRING)) == [FULL_RATE, FULL_RATE, FULL_RATE]
+    assert tops((1, 1, RUNNING), (1, 1, RUNNING), (1, 0, RUNNING)) == [7, 7, FULL_RATE]
+
+
+@given(st.integers(0, 1 << 40), st.integers(1, FULL_RATE))
+@example(1, 1)
+def test_what_is_drawn_at_a_rate_is_that_part_of_the_demand_and_never_nothing(demand: int, rate: int) -> None:
+    assert drawn_at(demand, rate) == (demand if rate == FULL_RATE else max(1, demand * rate // FULL_RATE))
