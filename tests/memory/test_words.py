@@ -1,4 +1,4 @@
-"""What registry, ledgers and loads say of a refusal or of damage, to the letter: it is all a reader has to go by."""
+"""What registry, ledgers, loads and turns say of a refusal or of damage, to the letter: it is all a reader has to go by."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from htpsim.errors import IllegalTransition, InvariantError
 from htpsim.memory.ledger import Ledgers, Taking
 from htpsim.memory.loading import Loading
 from htpsim.memory.registry import Registry, Role
+from htpsim.memory.turns import Turns
 
 KEY = ("vit", "", 0)
 ABOUT = "registry key ('vit', '', 0)"
@@ -115,3 +116,27 @@ def test_damage_to_loads_is_found_and_named() -> None:
     untimed._left[5] = 1
     with pytest.raises(InvariantError, match=r"^load 5: 1 byte-ns left at bandwidth None$"):
         untimed.validate()
+
+
+def test_turns_refuse_to_the_letter() -> None:
+    turns = Turns(switches_graphs=True)
+    turns.ask("a", "x")
+    turns.ask("b", "x")
+    turns.validate()
+    for user in "ab":
+        with pytest.raises(IllegalTransition) as again:
+            turns.ask(user, "x")
+        assert str(again.value) == f"turns: got 'ask' of '{user}', which has or awaits one, expected 'leave'"
+    with pytest.raises(IllegalTransition) as early:
+        turns.leave("b")
+    assert str(early.value) == "turns: got 'leave' of 'b', which has no turn, expected 'ask'"
+
+    turns._users["c"] = "x"
+    with pytest.raises(InvariantError, match=r"^turns: \{'a': 'x', 'c': 'x'\} have one at the same time$"):
+        turns.validate()
+    turns.switches_graphs, turns._users["c"] = False, "y"
+    with pytest.raises(InvariantError, match=r"^turns: \{'a': 'x', 'c': 'y'\} have one at the same time$"):
+        turns.validate()
+    turns._users.clear()
+    with pytest.raises(InvariantError, match=r"^turns: \[\('b', 'x'\)\] wait, and nobody has one$"):
+        turns.validate()
