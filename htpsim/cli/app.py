@@ -12,7 +12,9 @@ import click
 
 from htpsim.cli.blame import blame
 from htpsim.cli.calibrate import calibrate
+from htpsim.cli.completion import complete_names, completion
 from htpsim.cli.diff_engines import diff_engines
+from htpsim.cli.doctor import doctor
 from htpsim.cli.export import export
 from htpsim.cli.files import inspect, scenarios, schema
 from htpsim.cli.fit import fit
@@ -47,8 +49,10 @@ for command in (
     *(run, compare, sweep, sensitivity, tune, report, blame, fit),
     *(scenarios, calibrate, score, inspect, import_file, export, schema),
     *(policies, check, explain_policy, validate, diff_engines),
+    *(doctor, completion),
 ):
     cli.add_command(command)
+complete_names(cli)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
