@@ -1,4 +1,4 @@
-"""What registry, ledgers, loads and turns say of a refusal or of damage, to the letter: it is all a reader has to go by."""
+"""What registry, ledgers, loads and turns say of a refusal or of damage, to the letter: a reader has nothing else."""
 
 from __future__ import annotations
 
