@@ -91,8 +91,14 @@ def test_a_reach_that_is_none_is_refused() -> None:
         registry_key(LLM, 0, 0, "percore", Device())
 
 
-def test_a_placement_like_no_other_is_refused_without_a_guess() -> None:
+def test_a_placement_like_no_other_is_refused_without_a_guess_and_a_near_one_with_it() -> None:
     with pytest.raises(ScenarioError) as refusal:
         place("zzzz", 0, Device(cores=2), [0, 0])
 
     assert str(refusal.value) == "placement: got 'zzzz', expected by-instance, least-loaded or a core from 0 to 1"
+    with pytest.raises(ScenarioError) as close:
+        place("least-load", 0, Device(cores=2), [0, 0])
+    assert str(close.value) == (
+        "placement: got 'least-load', expected by-instance, least-loaded or a core from 0 to 1; "
+        "did you mean 'least-loaded'?"
+    )

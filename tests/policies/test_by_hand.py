@@ -17,6 +17,7 @@ from htpsim.sched.budget import borrow_from_idle
 from htpsim.sched.catalogue import policy_card
 from htpsim.sched.fair import active_weight, mean_run_tag
 from htpsim.sched.policy import ACCOUNT_FIELDS, CALL_FIELDS, LANE_FIELDS, VIRTUAL_SCALE
+from htpsim.sched.select import policy_faults
 from htpsim.sched.watch import watched
 
 
@@ -202,3 +203,12 @@ def test_bad_parameters_are_told_to_the_letter() -> None:
         "guard.params.zzzz: policy priority has no such parameter (it has: ageing_ns)",
     )
     assert of_fifo.value.problems == ("guard.params.zzzz: policy fifo has no such parameter (it has: none)",)
+
+
+def test_what_is_no_function_of_a_policy_is_told_to_the_letter() -> None:
+    odd = type("Odd", (Fifo,), {"pick": 3, "timer": staticmethod(lambda lane: -1)})
+
+    assert policy_faults(odd) == [
+        "pick: got 3, expected a static function of lane, accounts, now_ns",
+        "timer: takes 1 arguments, expected 3: (lane, accounts, now_ns)",
+    ]
