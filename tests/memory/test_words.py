@@ -7,10 +7,12 @@ from collections.abc import Callable
 import pytest
 
 from htpsim.errors import IllegalTransition, InvariantError
+from htpsim.memory import Memory
 from htpsim.memory.ledger import Ledgers, Taking
 from htpsim.memory.loading import Loading
 from htpsim.memory.registry import Registry, Role
 from htpsim.memory.turns import Turns
+from htpsim.spec import Context, Device, Model
 
 KEY = ("vit", "", 0)
 ABOUT = "registry key ('vit', '', 0)"
@@ -140,3 +142,32 @@ def test_turns_refuse_to_the_letter() -> None:
     turns._users.clear()
     with pytest.raises(InvariantError, match=r"^turns: \[\('b', 'x'\)\] wait, and nobody has one$"):
         turns.validate()
+
+
+def test_a_copy_refuses_to_the_letter() -> None:
+    memory = Memory(Device())
+    memory.load("x", Model(name="m", role="other", contexts=(Context(name="c", weights_bytes=4),)), 0, (0,), 0)
+    for user in ("a", "b"):
+        memory.attach(user, "x", 0, 0)
+    story = "(story: load by x: absent -> idle; attach by a: idle -> used; attach by b: used -> used)"
+    refusals: list[tuple[Callable[[], object], str]] = [
+        (lambda: memory.attach("a", "x", 0, 0), "got 'attach' in state 'used', 'a' is attached"),
+        (lambda: memory.detach("c", "x", 0), "got 'detach' in state 'used', 'c' is not attached"),
+        (lambda: memory.begin_execute("x", "c"), "got 'begin' in state 'used', 'c' is not attached"),
+    ]
+    executing: list[tuple[Callable[[], object], str]] = [
+        (lambda: memory.end_execute("x", "b"), "got 'last end' in state 'executing', no graph of 'b' executes"),
+        (
+            lambda: memory.detach("a", "x", 0),
+            "got 'detach' in state 'executing', nothing is freed while a graph executes",
+        ),
+    ]
+    for call, words in refusals:
+        with pytest.raises(IllegalTransition) as refusal:
+            call()
+        assert str(refusal.value) == f"copy 'x': {words} {story}"
+    memory.begin_execute("x", "a")
+    for call, words in reversed(executing):
+        with pytest.raises(IllegalTransition) as refusal:
+            call()
+        assert str(refusal.value) == f"copy 'x': {words} {story}"
