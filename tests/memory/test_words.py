@@ -171,3 +171,18 @@ def test_a_copy_refuses_to_the_letter() -> None:
         with pytest.raises(IllegalTransition) as refusal:
             call()
         assert str(refusal.value) == f"copy 'x': {words} {story}"
+
+
+def test_memory_may_be_as_full_as_its_limits_and_no_fuller() -> None:
+    memory = Memory(Device())
+    parts = tuple(Context(name=name, weights_bytes=4) for name in "cd")
+    memory.load("x", Model(name="m", role="other", contexts=parts), 0, (0,), 0)
+    memory.device = Device(contexts_per_process=2, pd_count=1)
+    memory.validate()
+
+    memory.device = Device(contexts_per_process=1, pd_count=1)
+    with pytest.raises(InvariantError, match=r"^process 0: holds 2 contexts$"):
+        memory.validate()
+    memory.device = Device(pd_count=0)
+    with pytest.raises(InvariantError, match=r"^more PDs than 0 are open: \{\(0, 0\): 1\}$"):
+        memory.validate()
