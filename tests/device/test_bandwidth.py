@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
@@ -63,6 +64,12 @@ def test_the_device_is_shared_max_min_fairly(demands: list[int], bandwidth: int,
 
     assert found == plain(wanted, numbers, bandwidth)
     assert sum(cap for cap in found if cap != NO_DRAW) == min(bandwidth, sum(demands))
+
+
+def test_two_share_alike_whoever_asks_for_more_or_comes_first() -> None:
+    for *wanted, bandwidth in product(range(1, 7), range(1, 7), range(1, 14)):
+        for numbers in ([0, 1], [1, 0]):
+            assert shares(holding(wanted, numbers), bandwidth) == plain(wanted, numbers, bandwidth)
 
 
 @given(demands, st.integers(1, 30), st.integers(1, 3), orders)

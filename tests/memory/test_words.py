@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from htpsim.errors import IllegalTransition, InvariantError
+from htpsim.errors import IllegalTransition, InvariantError, ScenarioError
 from htpsim.memory import Memory
 from htpsim.memory.ledger import Ledgers, Taking
 from htpsim.memory.loading import Loading
@@ -186,3 +186,19 @@ def test_memory_may_be_as_full_as_its_limits_and_no_fuller() -> None:
     memory.device = Device(pd_count=0)
     with pytest.raises(InvariantError, match=r"^more PDs than 0 are open: \{\(0, 0\): 1\}$"):
         memory.validate()
+
+
+def test_one_name_for_two_files_is_refused_to_the_letter() -> None:
+    memory = Memory(Device())
+    small, large = (
+        Model(name="m", role="other", contexts=(Context(name="c", weights_bytes=size),), load="mmap") for size in (4, 5)
+    )
+    memory.load("x", small, 0, (0,), 0)
+
+    with pytest.raises(ScenarioError) as refusal:
+        memory.load("y", large, 0, (0,), 0)
+
+    assert str(refusal.value) == (
+        "model 'm', context 0 'c' of copy 'y': its file has 5 B, but a model of that name is mapped with 4 B; "
+        "models with one name must be the same files"
+    )

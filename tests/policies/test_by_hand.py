@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from htpsim.errors import InvariantError, ScenarioError
@@ -89,6 +89,8 @@ def test_call_and_release_tell_whether_a_grant_is_possible() -> None:
     st.integers(1, 3),
     st.integers(0, 4),
 )
+@example([(1, True, -1)], 1, 0)
+@example([(1, True, -2), (3, False, -9), (1, True, -3)], 1, 2)
 def test_drr_skips_rounds_at_once_and_ends_where_one_by_one_would(
     rows: list[tuple[int, bool, int]], quantum_ns: int, next_turn: int
 ) -> None:
