@@ -116,6 +116,9 @@ def gantt(
     title = f"{format_time(window_ns)} of the run"
     if start_ns is None and blocking:
         start_ns = blocking.start_ns
+        if until_ns is not None:  # no empty stretch after the end of the run
+            start_ns = max(0, min(start_ns, until_ns - window_ns))
+            blocking = blocking._replace(start_ns=start_ns, end_ns=start_ns + window_ns)
     elif start_ns is None:
         start_ns, title = _longest_wait(executes, window_ns)
     end_ns = start_ns + window_ns

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 GIB: Final = BYTE_UNITS["GiB"]
 POINTS_MAX: Final = 4000
+LEGEND_CHARACTERS: Final = 100
+"""What a row of a legend holds at the size of a slide, the keys left out."""
 LEDGERS: Final = {"device": "device DRAM", "host": "host DRAM", "pd": "PD address space"}
 
 
@@ -147,8 +149,14 @@ def ecdf(
         _log_values(ax)
     ax.grid()
     if ax.get_lines():
-        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=4 if len(series) == 4 else 3)
+        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=_columns(series))
     return ax
+
+
+def _columns(names: Collection[str]) -> int:
+    """Return how many columns of a legend are as wide as the plot at most."""
+    longest = max(map(len, names)) + len(" (n = 1,234)")
+    return max(1, min(4 if len(names) == 4 else 3, LEGEND_CHARACTERS // longest))
 
 
 def _log_values(ax: Axes) -> None:

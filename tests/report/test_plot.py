@@ -10,6 +10,7 @@ import htpsim
 from htpsim.errors import HtpsimError
 from htpsim.experiments.demand import parse_bound, parse_goal
 from htpsim.experiments.tune import Candidate, Tuned
+from htpsim.report import plots
 from htpsim.report.picture import Picture
 from htpsim.results.replications import Estimate
 
@@ -89,6 +90,26 @@ def test_latencies_of_a_comparison_are_by_variant_and_of_a_run_by_client(
     assert [line.get_label().split(" (")[0] for line in of_run.ax.get_legend().get_lines()] == ["dialog"]  # type: ignore[union-attr]
     assert len(of_both.ax.get_legend().get_lines()) == 2  # type: ignore[union-attr]
     assert (of_run.ax.get_yscale(), of_both.ax.get_yscale()) == ("log", "linear")
+
+
+def test_a_legend_of_long_names_is_no_wider_than_the_plot(comparison: htpsim.Comparison) -> None:
+    runs = {f"a variant with a long title {i}": htpsim.RunResult(comparison.logs["base", "fifo"]) for i in range(4)}
+    picture = Picture()
+    with picture.style():
+        plots.ecdf(picture.ax, {name: plots.by_client(run, "itl")["dialog"] for name, run in runs.items()}, "ITL")
+    picture._repr_png_()
+
+    legend = picture.ax.get_legend().get_window_extent()  # type: ignore[union-attr]
+    assert legend.x0 >= 0
+    assert legend.x1 <= picture.figure.bbox.x1
+
+
+def test_the_window_does_not_reach_beyond_the_run(single: htpsim.Single) -> None:
+    end_ns = single.log.end_ns
+    ax = htpsim.plot.gantt(single, window_ns=end_ns // 2).ax
+    start_s = float(ax.get_xlabel().split("since ")[1].removesuffix(" s"))
+
+    assert start_s + ax.get_xlim()[1] <= end_ns / 1e9 + 0.001
 
 
 def test_a_front_is_drawn_in_milliseconds() -> None:
