@@ -10,6 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from htpsim.device.bandwidth import drawn_at, share_bandwidth, share_cores
+from htpsim.device.rates import share_rates
 from htpsim.device.records import ACQUIRING, FULL_RATE, NO_DRAW, RUNNING
 
 demands = st.lists(st.integers(0, 12), min_size=1, max_size=6)
@@ -117,3 +118,16 @@ def test_only_graphs_that_run_on_a_common_core_slow_each_other() -> None:
 @example(1, 1)
 def test_what_is_drawn_at_a_rate_is_that_part_of_the_demand_and_never_nothing(demand: int, rate: int) -> None:
     assert drawn_at(demand, rate) == (demand if rate == FULL_RATE else max(1, demand * rate // FULL_RATE))
+
+
+def test_a_rate_is_never_nothing() -> None:
+    about = {"left": FULL_RATE, "rate": 0, "share": NO_DRAW, "settled_ns": 0, "yield_due": 0, "yield_asked": 0}
+    jobs = holding([1 << 40, 1 << 40], [0, 1])
+    for job in jobs:
+        vars(job).update(about)
+    dev = SimpleNamespace(holders=2, parallel=0, cores=1, bandwidth=2, core_bandwidth=0, rates_stale=1)
+
+    share_rates(dev, jobs, [0, 1], 5)
+
+    assert [(job.cap, job.rate, job.timer_ns) for job in jobs] == [(1, 1, 5 + FULL_RATE)] * 2
+    assert dev.rates_stale == 0

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from htpsim.errors import IllegalTransition, InvariantError, ScenarioError
+from htpsim.errors import CapacityError, IllegalTransition, InvariantError, ScenarioError
 from htpsim.memory import Memory
 from htpsim.memory.ledger import Ledgers, Taking
 from htpsim.memory.loading import Loading
@@ -202,3 +202,23 @@ def test_one_name_for_two_files_is_refused_to_the_letter() -> None:
         "model 'm', context 0 'c' of copy 'y': its file has 5 B, but a model of that name is mapped with 4 B; "
         "models with one name must be the same files"
     )
+
+
+def test_a_kv_cache_without_contexts_is_named() -> None:
+    model = Model(name="m", role="llm", kv_bytes=9)
+
+    with pytest.raises(
+        CapacityError, match=r"^model 'm', KV cache on 'x': no room in dram: device\.dram_budget_bytes 8 B"
+    ):
+        Memory(Device(dram_budget_bytes=8)).load("x", model, 0, (0,), 0)
+
+
+def test_the_peak_of_init_stands_in_the_ledger_under_its_context() -> None:
+    memory = Memory(Device())
+    part = Context(name="c", weights_bytes=4, load_bytes=3)
+    memory.load("x", Model(name="m", role="other", contexts=(part,)), 0, (0,), 0)
+
+    assert {(ledger, item): count for _, ledger, _, item, count in memory.events if count == 3} == {
+        ("device", "x/c init"): 3,
+        ("pd", "x/c init"): 3,
+    }

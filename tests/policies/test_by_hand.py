@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 from math import floor
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from htpsim.errors import InvariantError, ScenarioError
 from htpsim.sched import POLICIES, Fifo, guard, policy_class, policy_params
-from htpsim.sched.budget import borrow_from_idle
+from htpsim.sched.budget import borrow_from_idle, can_borrow
 from htpsim.sched.catalogue import policy_card
 from htpsim.sched.fair import active_weight, mean_run_tag
 from htpsim.sched.policy import ACCOUNT_FIELDS, CALL_FIELDS, LANE_FIELDS, VIRTUAL_SCALE
@@ -46,13 +47,13 @@ def test_stride_advances_by_cost_over_weight_and_the_lane_by_cost_over_the_activ
     lane = record((*LANE_FIELDS, *stride.lane_fields), accounts=3, global_pass=5)
     accounts = [record(fields, weight=2), record(fields, weight=3, waiting=1), record(fields, weight=7)]
 
-    stride.charge(lane, accounts, 0, 30, 0)
+    stride.charge(lane, accounts, 0, 31, 0)
 
-    assert lane.global_pass == 5 + (30 << VIRTUAL_SCALE) // 5
-    assert accounts[0].pass_tag == 15 << VIRTUAL_SCALE
+    assert lane.global_pass == 5 + (31 << VIRTUAL_SCALE) // 5
+    assert accounts[0].pass_tag == 31 << VIRTUAL_SCALE - 1
     assert accounts[0].remain == accounts[0].pass_tag - lane.global_pass
     stride.wake(lane, accounts, 0, 0)
-    assert accounts[0].pass_tag == 15 << VIRTUAL_SCALE
+    assert accounts[0].pass_tag == 31 << VIRTUAL_SCALE - 1
 
 
 def test_a_quota_is_lent_by_the_idle_in_order_and_no_more_than_is_missing() -> None:
@@ -82,6 +83,10 @@ def test_call_and_release_tell_whether_a_grant_is_possible() -> None:
     assert guard.release(lane, accounts, 0, 9, 9, fifo.charge)
     assert guard.grant(lane, accounts, calls, 9, fifo.pick, fifo.wake) == 1
     assert not guard.release(lane, accounts, 1, 9, 18, fifo.charge)
+    guard.call(lane, accounts, calls, 1, 0, 20, fifo.wake)
+    guard.grant(lane, accounts, calls, 20, fifo.pick, fifo.wake)
+    guard.release(lane, accounts, 1, 4, 24, fifo.charge)
+    assert [account.charged_ns for account in accounts] == [9, 13]
 
 
 @given(
@@ -214,3 +219,47 @@ def test_what_is_no_function_of_a_policy_is_told_to_the_letter() -> None:
         "pick: got 3, expected a static function of lane, accounts, now_ns",
         "timer: takes 1 arguments, expected 3: (lane, accounts, now_ns)",
     ]
+
+
+def test_only_the_idle_with_budget_left_can_lend() -> None:
+    for waiting, held, budget in product((0, 1), (0, 1), (-1, 0, 1)):
+        accounts = [SimpleNamespace(waiting=waiting, held=held, budget=budget)]
+        assert can_borrow(SimpleNamespace(accounts=1), accounts) == (not waiting and not held and budget > 0)
+
+
+@pytest.mark.parametrize("idle_over_budget", [0, 1])
+def test_within_its_budget_the_first_called_goes_before_the_richer(idle_over_budget: int) -> None:
+    quota = policy_class("quota")
+    fields = (*ACCOUNT_FIELDS, *quota.account_fields)
+    lane = record((*LANE_FIELDS, *quota.params), accounts=3, idle_over_budget=idle_over_budget)
+    for first, (a, b) in {0: (1, 2), 1: (2, 1)}.items():
+        accounts = [record(fields, waiting=1, budget=budget, called_ns=at) for budget, at in ((1, a), (9, b), (0, 0))]
+        assert quota.pick(lane, accounts, 5) == first
+    for account in accounts:
+        account.budget = -account.called_ns
+    assert quota.pick(lane, accounts, 5) == (guard.NOBODY if idle_over_budget else 2)
+
+
+def test_where_nobody_is_eligible_eevdf_serves_the_nearest_to_it_of_the_lowest_number() -> None:
+    eevdf = policy_class("eevdf")
+    fields = (*ACCOUNT_FIELDS, *eevdf.account_fields)
+    lane = record((*LANE_FIELDS, *eevdf.lane_fields), accounts=4, slice_ns=1)
+    tags = (0, 9, 8, 8)
+    accounts = [record(fields, weight=1, waiting=int(i > 0), run_tag=tag) for i, tag in enumerate(tags)]
+    accounts[0].held, accounts[0].weight = 1, 9
+
+    assert eevdf.pick(lane, accounts, 0) == 2
+
+
+def test_deadlines_of_eevdf_are_whole_and_equal_ones_go_by_number() -> None:
+    eevdf = policy_class("eevdf")
+    fields = (*ACCOUNT_FIELDS, *eevdf.account_fields)
+    lane = record((*LANE_FIELDS, *eevdf.lane_fields), accounts=3, slice_ns=1)
+    third = (1 << VIRTUAL_SCALE) // 3
+    accounts = [
+        record(fields, weight=3, waiting=1, run_tag=(1 << VIRTUAL_SCALE) - third),
+        record(fields, weight=1, waiting=1),
+        record(fields, weight=9, held=1, run_tag=1 << 30),
+    ]
+
+    assert eevdf.pick(lane, accounts, 0) == 0
