@@ -222,3 +222,12 @@ def test_the_peak_of_init_stands_in_the_ledger_under_its_context() -> None:
         ("device", "x/c init"): 3,
         ("pd", "x/c init"): 3,
     }
+
+
+def test_all_users_and_one_not_named_may_execute_at_once() -> None:
+    memory = Memory(Device())
+    memory.load("x", Model(name="m", role="other"), 0, (0,), 0)
+    memory.attach("a", "x", 0, 0)
+    for user in ("a", ""):
+        memory.begin_execute("x", user)
+        memory.validate()

@@ -215,6 +215,9 @@ def test_bad_parameters_are_told_to_the_letter() -> None:
 def test_what_is_no_function_of_a_policy_is_told_to_the_letter() -> None:
     odd = type("Odd", (Fifo,), {"pick": 3, "timer": staticmethod(lambda lane: -1)})
 
+    assert policy_faults(type("Odder", (Fifo,), {"params": 7})) == [
+        "params: got 7, expected a dict of name: (default, text)"
+    ]
     assert policy_faults(odd) == [
         "pick: got 3, expected a static function of lane, accounts, now_ns",
         "timer: takes 1 arguments, expected 3: (lane, accounts, now_ns)",
@@ -263,3 +266,12 @@ def test_deadlines_of_eevdf_are_whole_and_equal_ones_go_by_number() -> None:
     ]
 
     assert eevdf.pick(lane, accounts, 0) == 0
+
+
+@pytest.mark.parametrize(("cost_ns", "remembered_ns"), [(0, 1), (1, 1), (2, 2)])
+def test_the_lottery_remembers_a_cost_of_at_least_a_nanosecond(cost_ns: int, remembered_ns: int) -> None:
+    lane, accounts = SimpleNamespace(latest_cost_ns=0), [SimpleNamespace(last_cost_ns=0)]
+
+    policy_class("lottery").charge(lane, accounts, 0, cost_ns, 0)
+
+    assert (lane.latest_cost_ns, accounts[0].last_cost_ns) == (remembered_ns, remembered_ns)
