@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, cast
 
 from htpsim.errors import ScenarioError, nearest, unknown_name
@@ -109,6 +109,8 @@ def _params_faults(params: object) -> list[str]:
 def _field_faults(table: str, names: Any, own: tuple[str, ...]) -> list[str]:
     if isinstance(names, str):
         return [f"{table}: got the text {names!r}, expected a tuple of names; a tuple of one is written ('{names}',)"]
+    if not isinstance(names, Iterable):
+        return [] if table == "params" else [f"{table}: got {names!r}, expected a tuple of names"]
     faults = []
     for name in names:
         if not (isinstance(name, str) and name.isidentifier()):

@@ -6,8 +6,8 @@ from itertools import permutations, product
 from types import SimpleNamespace
 from typing import Any
 
-from htpsim.device.records import CONTEXT_FIELDS, CORE_FIELDS, DEVICE_FIELDS, JOB_FIELDS, NOBODY, QUEUED, WAITING
-from htpsim.device.rules import dispatch, submit
+from htpsim.device.records import CONTEXT_FIELDS, CORE_FIELDS, DEVICE_FIELDS, JOB_FIELDS, NEVER, NOBODY, QUEUED, WAITING
+from htpsim.device.rules import dispatch, look, submit
 
 
 def record(fields: tuple[str, ...], **given: int) -> Any:
@@ -98,3 +98,14 @@ def test_only_what_cannot_change_a_running_set_is_spared_a_look() -> None:
         bench.submit(1)
 
         assert bench.dev.stale == int(bool(others or gangs or parallel) or level == 6)
+
+
+def test_a_yield_that_is_due_adds_its_core_to_those_to_be_looked_at() -> None:
+    bench = Bench(1)
+    bench.submit(0)
+    bench.start()
+    bench.dev.stale = 0b10
+
+    look(bench.dev, bench.cores, bench.contexts, bench.jobs, bench.clients, bench.holders, 0, 7)
+
+    assert (bench.dev.stale, bench.jobs[0].yield_due, bench.jobs[0].timer_ns) == (0b11, 1, NEVER)

@@ -218,6 +218,9 @@ def test_what_is_no_function_of_a_policy_is_told_to_the_letter() -> None:
     assert policy_faults(type("Odder", (Fifo,), {"params": 7})) == [
         "params: got 7, expected a dict of name: (default, text)"
     ]
+    assert policy_faults(type("Oddest", (Fifo,), {"lane_fields": 7})) == [
+        "lane_fields: got 7, expected a tuple of names"
+    ]
     assert policy_faults(odd) == [
         "pick: got 3, expected a static function of lane, accounts, now_ns",
         "timer: takes 1 arguments, expected 3: (lane, accounts, now_ns)",
