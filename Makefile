@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.htpsim-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint verify bench clean
+.PHONY: help venv demo test lint verify bench notebooks clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -35,8 +35,13 @@ lint: venv ## Style, format, types, layers
 verify: venv ## The slow checks: statistics, exhaustive enumeration, many generated cases
 	$(BIN)/python -m pytest -n $(WORKERS) -m "(verify or slow) and not bench" --hypothesis-profile=verify
 
-bench: venv ## How many graphExecutes a second the engine simulates
-	$(BIN)/python benchmarks/run.py
+bench: venv ## How fast the engines, the points of a sweep and the readers of large logs are
+	$(BIN)/python -m benchmarks.run
+	$(BIN)/python -m benchmarks.sweep
+	$(BIN)/python -m pytest -m bench -s -q tests/formats/test_large_logs.py
+
+notebooks: venv ## Execute the notebooks anew and store them with their outputs
+	$(BIN)/python notebooks/execute.py
 
 clean: ## Remove the environment, the caches and the runs
 	rm -rf $(VENV) build dist runs .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -75,8 +75,10 @@ def quantile_ranks(n: int, percent: float, confidence: float = CONFIDENCE) -> tu
     low = max(0, int(binom.ppf(tail, n, share)) - 1)
     high = min(n - 1, int(binom.ppf(1 - tail, n, share)))
     below = np.asarray(binom.cdf(np.arange(n), n, share))
-    if below[high] - below[low] < confidence:
-        return None
+    while below[high] - below[low] < confidence:
+        if low == 0 and high == n - 1:
+            return None
+        low, high = max(0, low - 1), min(n - 1, high + 1)
     for closer in ((low + 1, high), (low, high - 1)):
         if below[closer[1]] - below[closer[0]] >= confidence:
             low, high = closer

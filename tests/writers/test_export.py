@@ -82,7 +82,7 @@ def test_a_trace_becomes_another_trace_and_nothing_else(
         (["empty", "-o", "x.json"], "empty: got no scenario.json in it"),
         (["other", "-o", "x.json"], "other/records.csv: line "),
         (["compared", "-o", "x.json"], "got a comparison, expected one of the runs in compared/runs: a.b"),
-        (["python", "-o", "x.json"], "got no 'scenario', expected that of a run"),
+        (["python", "-o", "x.json"], "got no 'scenario', expected it beside"),
         (["broken", "-o", "x.json"], "broken/summary.json: got"),
         (["list", "-o", "x.json"], "list/summary.json: the file: got [1]"),
         (["out", "-o", "nowhere/x.json"], "got a file in no folder that exists"),
