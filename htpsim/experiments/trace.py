@@ -220,13 +220,24 @@ class _Converter:
         """Return every event, in the order of the engine's instants."""
         placed: list[tuple[Place, Event]] = []
         returned: dict[tuple[int, int], tuple[int, int, int]] = {}
+        returns: dict[tuple[int, int, int], Place] = {}
+        held: list[tuple[tuple[int, int, int], Place, Event]] = []
         for row in self.rows:
             thread = row.client, self.thread_number(row)
             history = list(self.history(row, self.slices.get(row.execute, [])))
             for place, kind in placed_in(row, history, returned.get(thread, (NOWHERE, 0, 0))):
-                placed.append((place, Event(place[0], kind, row.execute)))
+                event = Event(place[0], kind, row.execute)
+                if kind == "release" and row.released_ns != row.returned_ns:
+                    held.append(((*thread, place[0]), place, event))
+                    continue
+                placed.append((place, event))
                 if kind == "return":
                     returned[thread] = place[0], place[1], row.execute
+                    returns[(*thread, place[0])] = place
+        for instant, place, event in held:
+            # A slot held over several returns is given back right after the last, before what its thread does next.
+            after = returns.get(instant)
+            placed.append((place if after is None else (*after[:-1], STEPS_MAX - 1), event))
         placed.sort(key=lambda entry: entry[0])
         return [event for _, event in placed]
 
