@@ -16,24 +16,24 @@ if TYPE_CHECKING:
     from htpsim.errors import HtpsimError as HtpsimError
     from htpsim.experiments.calibrate import Calibration as Calibration
     from htpsim.experiments.calibrate import calibrate as calibrate
-    from htpsim.experiments.compare import Comparison as Comparison
-    from htpsim.experiments.compare import compare as compare
     from htpsim.experiments.engine import simulate as simulate
     from htpsim.experiments.fit import Fits as Fits
     from htpsim.experiments.fit import fit as fit
     from htpsim.experiments.score import Score as Score
     from htpsim.experiments.score import score as score
-    from htpsim.experiments.sensitivity import Sensitivity as Sensitivity
-    from htpsim.experiments.sensitivity import sensitivity as sensitivity
-    from htpsim.experiments.single import Single as Single
-    from htpsim.experiments.single import run_one as run
     from htpsim.experiments.sweep import Sweep as Sweep
     from htpsim.experiments.sweep import open_sweep as open_sweep
-    from htpsim.experiments.sweep import sweep as sweep
-    from htpsim.experiments.tune import Tuned as Tuned
-    from htpsim.experiments.tune import tune as tune
     from htpsim.formats import read as read
     from htpsim.report import plot as plot
+    from htpsim.report.shown import Comparison as Comparison
+    from htpsim.report.shown import Sensitivity as Sensitivity
+    from htpsim.report.shown import Single as Single
+    from htpsim.report.shown import Tuned as Tuned
+    from htpsim.report.shown import compare as compare
+    from htpsim.report.shown import run as run
+    from htpsim.report.shown import sensitivity as sensitivity
+    from htpsim.report.shown import sweep as sweep
+    from htpsim.report.shown import tune as tune
     from htpsim.results.run import RunResult as RunResult
     from htpsim.scenario import ScenarioFile as ScenarioFile
     from htpsim.scenario import load as load
@@ -43,30 +43,30 @@ if TYPE_CHECKING:
 
 _HOMES: Final = {
     "Calibration": ("htpsim.experiments.calibrate", "Calibration"),
-    "Comparison": ("htpsim.experiments.compare", "Comparison"),
+    "Comparison": ("htpsim.report.shown", "Comparison"),
     "Fits": ("htpsim.experiments.fit", "Fits"),
     "HtpsimError": ("htpsim.errors", "HtpsimError"),
     "RunResult": ("htpsim.results.run", "RunResult"),
     "Scenario": ("htpsim.spec", "Scenario"),
     "ScenarioFile": ("htpsim.scenario", "ScenarioFile"),
     "Score": ("htpsim.experiments.score", "Score"),
-    "Sensitivity": ("htpsim.experiments.sensitivity", "Sensitivity"),
-    "Single": ("htpsim.experiments.single", "Single"),
+    "Sensitivity": ("htpsim.report.shown", "Sensitivity"),
+    "Single": ("htpsim.report.shown", "Single"),
     "Sweep": ("htpsim.experiments.sweep", "Sweep"),
-    "Tuned": ("htpsim.experiments.tune", "Tuned"),
+    "Tuned": ("htpsim.report.shown", "Tuned"),
     "calibrate": ("htpsim.experiments.calibrate", "calibrate"),
-    "compare": ("htpsim.experiments.compare", "compare"),
+    "compare": ("htpsim.report.shown", "compare"),
     "fit": ("htpsim.experiments.fit", "fit"),
     "load": ("htpsim.scenario", "load"),
     "open_sweep": ("htpsim.experiments.sweep", "open_sweep"),
     "plot": ("htpsim.report", "plot"),
     "read": ("htpsim.formats", "read"),
-    "run": ("htpsim.experiments.single", "run_one"),
+    "run": ("htpsim.report.shown", "run"),
     "score": ("htpsim.experiments.score", "score"),
-    "sensitivity": ("htpsim.experiments.sensitivity", "sensitivity"),
+    "sensitivity": ("htpsim.report.shown", "sensitivity"),
     "simulate": ("htpsim.experiments.engine", "simulate"),
-    "sweep": ("htpsim.experiments.sweep", "sweep"),
-    "tune": ("htpsim.experiments.tune", "tune"),
+    "sweep": ("htpsim.report.shown", "sweep"),
+    "tune": ("htpsim.report.shown", "tune"),
 }
 """Public name -> module and name in it."""
 

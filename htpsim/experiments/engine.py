@@ -169,8 +169,12 @@ def choose_engine(scenario: Scenario, engine: Engine | None = None, *, check: bo
     own = scenario.guard.policy in POLICIES  # a user's policy is compiled when that is asked for
     if own and executes * scenario.run.replications > WORTH_COMPILING:
         return "kernel", ""
-    ready = executes > WORTH_LOADING and is_compiled(policy_class(scenario.guard.policy))
-    return ("kernel" if ready else "reference"), ""
+    return ("kernel" if executes > WORTH_LOADING and at_hand(scenario) else "reference"), ""
+
+
+def at_hand(scenario: Scenario) -> bool:
+    """Tell whether the compiled engine knows a scenario and was compiled for its policy before."""
+    return not unsupported(scenario) and is_compiled(policy_class(scenario.guard.policy))
 
 
 def estimated_executes(plan: Plan) -> float:
