@@ -74,6 +74,7 @@ def test_imports_that_run_downward_are_allowed(tmp_path: Path) -> None:
         pytest.param("sim/engine.py", "import numba", id="numba outside the compiled engine"),
         pytest.param("spec/a.py", "import pydantic", id="pydantic outside scenario"),
         pytest.param("report/a.py", "import click", id="click outside the command line"),
+        pytest.param("experiments/a.py", "def f():\n    import onnxruntime", id="ONNX Runtime outside live"),
         pytest.param("new/__init__.py", "", id="a package without a layer"),
     ],
 )
@@ -116,7 +117,7 @@ def test_rules_have_no_clock_no_files_no_draws(name: str) -> None:
 
 
 def test_the_command_line_starts_without_the_heavy_libraries() -> None:
-    heavy = {"jinja2", "joblib", "matplotlib", "numba", "pandas", "pydantic", "scipy", "simpy"}
+    heavy = {"jinja2", "joblib", "matplotlib", "numba", "onnx", "onnxruntime", "pandas", "pydantic", "scipy", "simpy"}
     program = "import sys, htpsim.cli; print(*{name.split('.')[0] for name in sys.modules})"
 
     outcome = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
