@@ -7,6 +7,7 @@ order in which the engine's phases make them happen, as far as the log tells.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from htpsim.experiments.replay import replay_command
@@ -32,7 +33,7 @@ from htpsim.results.columns import (
     Execute,
     Request,
 )
-from htpsim.results.log import RunLog
+from htpsim.results.log import RECORDED, RunLog
 from htpsim.spec import Instance
 from htpsim.spec.plan import ClientPlan, GraphPlan, make_plan
 
@@ -60,7 +61,7 @@ def trace_of(log: RunLog, replay: str = "") -> Trace:
     Parameters
     ----------
     log : RunLog
-        What either engine left behind.
+        What either engine, or the testbed, left behind.
     replay : str
         The command that runs it again; by default one that finds the scenario by its name.
 
@@ -75,13 +76,15 @@ def trace_of(log: RunLog, replay: str = "") -> Trace:
     if not replay:
         replay = replay_command(scenario, scenario.name, replication=log.replication, check=True)
     converter = _Converter(log)
+    device = device_facts(scenario.device)
+    recorded = log.engine == RECORDED
     return Trace(
-        source=f"htpsim, {log.engine} engine, scenario '{scenario.name}'",
-        engine=log.engine,
-        replay=replay,
+        source=f"htpsim, {'testbed' if recorded else f'{log.engine} engine'}, scenario '{scenario.name}'",
+        engine="" if recorded else log.engine,
+        replay="" if recorded else replay,
         end_ns=log.end_ns,
         guard=guard_facts(log, converter.plan),
-        device=device_facts(scenario.device),
+        device=replace(device, acquire_ns=NOWHERE, rpc_return_ns=NOWHERE) if recorded else device,
         calls={row.execute: converter.call(row) for row in converter.rows},
         events=converter.events(),
         parts={

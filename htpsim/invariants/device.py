@@ -182,7 +182,8 @@ class Sweep:
             powers_ns = {self.power_up_ns(core, at_ns) for core in call.cores} or {0}
             alone = all(not other.holds or other is client for core in call.cores for other in self.there(core))
             wanted = {acquire_ns + power_ns for power_ns in ({max(powers_ns)} if alone else powers_ns | {0})}
-            self.judge_length(span, "acquired its core", span.acquires, wanted)
+            if device.acquire_ns != NOWHERE:
+                self.judge_length(span, "acquired its core", span.acquires, wanted)
             self.judge_length(span, "was evicted", span.evicts, {device.evict_ns})
             self.judge_length(span, "was restored", span.restores, {device.restore_ns})
 

@@ -126,7 +126,8 @@ def _no_reference(history: History) -> str:
         return "the trace does not name the guard's policy"
     if guard.policy not in REFERENCES:
         return f"policy {guard.policy} is not one of the built-in ones, whose choices are known"
-    if not history.trace.engine and guard.policy not in ("fifo", "priority"):
+    charges = history.trace.engine or history.has_device_events
+    if not charges and guard.policy not in ("fifo", "priority"):
         return f"a recording does not say what {guard.policy} charged; explain-policy compares it with every policy"
     return ""
 

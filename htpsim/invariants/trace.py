@@ -206,6 +206,7 @@ class DeviceFacts:
     evict_ns: int = 0
     restore_ns: int = 0
     acquire_ns: int = 0
+    """NOWHERE: not known, nor what powering up takes."""
     power_up_ns: int = 0
     power_up_warm_ns: int = 0
     idle_timeout_ns: int = 0

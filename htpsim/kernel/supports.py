@@ -6,12 +6,17 @@ parameter is not in them, so a scenario that sets it runs in the reference engin
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, Final
 
 from htpsim.sched import POLICIES
 from htpsim.spec import Scenario
+
+Honoured = Mapping[str, frozenset[str]]
+"""Name of a class of the specification -> its parameters that are known."""
+Words = Mapping[tuple[str, str], tuple[object, ...]]
+"""(class, parameter) -> the words that are known."""
 
 TURNS_MAX: Final = 62
 """Guards and cores that may ask for their turn in one instant: bits of an int64."""
@@ -79,7 +84,7 @@ def unsupported(scenario: Scenario) -> str:
     >>> unsupported(Scenario())
     ''
     """
-    found = next(_unknown(scenario, ""), "")
+    found = next(unknown_parameters(scenario, HONOURED, WORDS), "")
     if found:
         return found
     turns = scenario.device.cores + len({i.process for i in scenario.instances} | {c.process for c in scenario.clients})
@@ -93,10 +98,25 @@ def is_built_in(scenario: Scenario) -> bool:
     return scenario.guard.policy in POLICIES
 
 
-def _unknown(spec: Any, prefix: str) -> Iterator[str]:
-    """Yield the dotted name of every parameter that is set and not honoured."""
+def unknown_parameters(spec: Any, honoured: Honoured, words: Words, prefix: str = "") -> Iterator[str]:
+    """Yield the dotted name of every parameter that is set and not in the tables.
+
+    Parameters
+    ----------
+    spec : dataclass
+        A scenario, or a part of one.
+    honoured, words : mapping
+        The parameters that are known by the name of their class; of those that are a word, the words.
+    prefix : str
+        Where `spec` stands in the scenario.
+
+    Examples
+    --------
+    >>> list(unknown_parameters(Scenario(), {"Scenario": frozenset()}, {}))[:2]
+    []
+    """
     kind = type(spec).__name__
-    known = HONOURED.get(kind, frozenset())
+    known = honoured.get(kind, frozenset())
     for f in fields(spec):
         name = f"{prefix}.{f.name}" if prefix else f.name
         value = getattr(spec, f.name)
@@ -104,13 +124,13 @@ def _unknown(spec: Any, prefix: str) -> Iterator[str]:
             default = f.default_factory() if f.default_factory is not MISSING else f.default
             if value != default:
                 yield name
-        elif (kind, f.name) in WORDS and value not in WORDS[kind, f.name]:
+        elif (kind, f.name) in words and value not in words[kind, f.name]:
             yield f'{name} = "{value}"'
         elif is_dataclass(value):
-            yield from _unknown(value, name)
+            yield from unknown_parameters(value, honoured, words, name)
         elif isinstance(value, tuple) and value and is_dataclass(value[0]):
             for item in value:
-                yield from _unknown(item, f"{name}.{getattr(item, 'name', '?')}")
+                yield from unknown_parameters(item, honoured, words, f"{name}.{getattr(item, 'name', '?')}")
 
 
 def _empty(scenario: Scenario) -> Iterator[str]:

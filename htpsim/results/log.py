@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import eq
-from typing import Any, overload
+from typing import Any, Final, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,9 @@ from htpsim.results.columns import Copy, Load, MemoryEvent
 from htpsim.spec import Scenario
 
 Row = tuple[int, ...]
+
+RECORDED: Final = "live"
+"""In place of an engine's name: the run was not simulated, but recorded on the testbed of real threads."""
 
 
 class Rows(Sequence[Row]):

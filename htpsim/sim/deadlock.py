@@ -9,7 +9,7 @@ accused.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from htpsim.device.records import NEVER, STATE_NAMES
@@ -18,6 +18,7 @@ from htpsim.sched.guard import can_grant
 from htpsim.sim.guards import GuardShell
 from htpsim.sim.rows import on_its_way
 from htpsim.sim.runtime import Runtime
+from htpsim.spec.plan import AccountPlan
 
 STARVED_SOLO = 100
 """A call that waits this many times its time alone is starved, if that is more than half the measured time."""
@@ -58,14 +59,23 @@ def _grants_nobody(runtime: Runtime, guard: GuardShell, number: int, measured_ns
 
 def _worded(why: str, runtime: Runtime, in_flight: list[Any]) -> str:
     """Say why it is a deadlock and, in one line, who waits and who holds what."""
-    told = [*_lanes(runtime), *_calls(runtime, in_flight[:_TOLD])]
+    told = [*guards_in_words(runtime.guards, runtime.plan.accounts), *_calls(runtime, in_flight[:_TOLD])]
     more = f"; and {len(in_flight) - _TOLD} more" if len(in_flight) > _TOLD else ""
     return f"deadlock at {runtime.env.now} ns: {why}: {'; '.join(told)}{more}"
 
 
-def _lanes(runtime: Runtime) -> Iterator[str]:
-    for process, guard in runtime.guards.items():
-        names = [account.name for account in runtime.plan.accounts if account.process == process]
+def guards_in_words(guards: Mapping[int, Any], accounts: Sequence[AccountPlan]) -> Iterator[str]:
+    """Yield a sentence for each set of slots: how many are held, who holds, who waits.
+
+    Parameters
+    ----------
+    guards
+        By process; each has its lanes and its policy.
+    accounts
+        Of all processes, as the plan numbers them.
+    """
+    for process, guard in guards.items():
+        names = [account.name for account in accounts if account.process == process]
         for number, lane in enumerate(guard.lanes):
             held = [f"{names[i]} holds {a.held}" for i, a in enumerate(lane.accounts) if a.held]
             wait = [f"{names[i]} waits" for i, a in enumerate(lane.accounts) if a.waiting]

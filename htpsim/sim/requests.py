@@ -90,23 +90,17 @@ class Backlog:
         self.queue.append(request)
 
 
-class Source:
-    """An open arrival process: calls `arrive` with the number of each request, in order."""
+class Instants:
+    """When the requests of an open arrival process arrive; to be asked for one after the other."""
 
-    def __init__(
-        self, env: Clock, client: int, arrivals: Arrivals, draws: Draws, arrive: Callable[[int], None]
-    ) -> None:
-        self.env = env
-        self.client = client
+    def __init__(self, arrivals: Arrivals, draws: Draws) -> None:
         self.arrivals = arrivals
         self.draws = draws
-        self.arrive = arrive
         self._clock_ns = arrivals.offset_ns
         self._between = exponential(arrivals.period_ns)
         self._jitter = Distribution(kind="uniform", high=arrivals.jitter_ns)
-        self._schedule(0)
 
-    def _instant(self, number: int) -> int | None:
+    def instant(self, number: int) -> int | None:
         """Return when request `number` arrives, or None after the last of a replay."""
         kind = self.arrivals
         if kind.kind == "replay":
@@ -117,8 +111,21 @@ class Source:
         jitter_ns = self.draws.value("jitter", number, self._jitter)
         return kind.offset_ns + number * kind.period_ns + jitter_ns
 
+
+class Source:
+    """An open arrival process: calls `arrive` with the number of each request, in order."""
+
+    def __init__(
+        self, env: Clock, client: int, arrivals: Arrivals, draws: Draws, arrive: Callable[[int], None]
+    ) -> None:
+        self.env = env
+        self.client = client
+        self.instants = Instants(arrivals, draws)
+        self.arrive = arrive
+        self._schedule(0)
+
     def _schedule(self, number: int) -> None:
-        due_ns = self._instant(number)
+        due_ns = self.instants.instant(number)
         if due_ns is None:
             return
         # Jitter beyond a period would let a frame overtake the one before; it then comes right after it.
