@@ -11,7 +11,7 @@ from htpsim.memory import Memory
 from htpsim.memory.ledger import Ledgers, Taking
 from htpsim.memory.loading import Loading
 from htpsim.memory.registry import Registry, Role
-from htpsim.memory.turns import Turns
+from htpsim.memory.turns import AT_IT, AWAY, IN_LINE, Turns
 from htpsim.spec import Context, Device, Model
 
 KEY = ("vit", "", 0)
@@ -133,14 +133,17 @@ def test_turns_refuse_to_the_letter() -> None:
         turns.leave("b")
     assert str(early.value) == "turns: got 'leave' of 'b', which has no turn, expected 'ask'"
 
-    turns._users["c"] = "x"
-    with pytest.raises(InvariantError, match=r"^turns: \{'a': 'x', 'c': 'x'\} have one at the same time$"):
+    first, second = turns._takers
+    second.standing = AT_IT
+    with pytest.raises(InvariantError, match=r"^turns: \{'a': 'x', 'b': 'x'\} have one at the same time$"):
         turns.validate()
-    turns.switches_graphs, turns._users["c"] = False, "y"
-    with pytest.raises(InvariantError, match=r"^turns: \{'a': 'x', 'c': 'y'\} have one at the same time$"):
+    turns._record.switches_graphs = 0
+    turns.validate()
+    second.adapter = 0
+    with pytest.raises(InvariantError, match=r"^turns: \{'a': 'x', 'b': ''\} have one at the same time$"):
         turns.validate()
-    turns._users.clear()
-    with pytest.raises(InvariantError, match=r"^turns: \[\('b', 'x'\)\] wait, and nobody has one$"):
+    first.standing, second.standing = AWAY, IN_LINE
+    with pytest.raises(InvariantError, match=r"^turns: \[\('b', ''\)\] wait, and nobody has one$"):
         turns.validate()
 
 

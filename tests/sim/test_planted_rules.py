@@ -11,7 +11,7 @@ from htpsim.device import admission, holding, rates, rules
 from htpsim.device.records import FULL_RATE
 from htpsim.experiments.trace import trace_of
 from htpsim.invariants import check_trace
-from htpsim.memory.turns import Turns
+from htpsim.memory import turns
 from htpsim.sim import runtime, simulate
 from tests.sim.spice import spiced
 
@@ -37,11 +37,8 @@ def full_rate(dev: Any, jobs: Any, holders: Any) -> None:
         jobs[holders[k]].top = FULL_RATE
 
 
-def everybody_at_once(turns: Any) -> tuple[str, ...]:
-    served = list(turns._waiting)
-    turns._users.update(served)
-    turns._waiting.clear()
-    return tuple(user for user, _ in served)
+def everybody_at_once(*about: Any) -> bool:
+    return True
 
 
 _may_join = admission.may_join
@@ -58,7 +55,7 @@ BUGS: list[tuple[Any, str, Callable[..., Any], str]] = [
     (holding, "power_up", warm_as_cold, "device-costs"),
     (rates, "share_cores", full_rate, "work"),
     (rates, "set_bandwidth", never_throttled, "work"),
-    (Turns, "_serve", everybody_at_once, "adapters"),
+    (turns, "may_begin", everybody_at_once, "adapters"),
     (admission, "may_join", any_level, "core-exclusion"),
 ]
 
