@@ -37,9 +37,17 @@ USER_OPTIONS: Final[dict[str, Any]] = {"nogil": True, "error_model": "python"}
 """For a user's policy: a division by nothing is an error that stops the run."""
 INNER: Final = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """For functions that only compiled code calls."""
-RULES: Final = tuple(f"htpsim.{part}." for part in ("device", "sched"))
+RULES: Final = tuple(f"htpsim.{part}." for part in ("device", "memory", "sched"))
 """Modules whose functions become part of those that call them."""
-SOURCES: Final = ("kernel", "sched", "device", "results/columns.py", "results/tally.py", "spec/records.py")
+SOURCES: Final = (
+    "kernel",
+    "sched",
+    "device",
+    "memory/turns.py",
+    "results/columns.py",
+    "results/tally.py",
+    "spec/records.py",
+)
 DIGEST: Final = 24
 """Characters of a digest that a name has."""
 _WORLD_AT: Final = (entries.__name__, "world_at")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from htpsim.kernel.layout import Layout
 from htpsim.kernel.store import Store, matrix
 from htpsim.results.columns import Execute, Request
 from htpsim.results.loaded import Loaded
-from htpsim.results.log import Rows, RunLog
+from htpsim.results.log import Rows, RunLog, waited
 from htpsim.results.tally import BINS, TALLIED, ClientTally, Latency, Tally
 from htpsim.sched import POLICIES, policy_class
 from htpsim.spec.plan import ClientPlan, Plan
@@ -186,8 +187,18 @@ def log_of(store: Store, plan: Plan, loaded: Loaded, replication: int) -> RunLog
         loads=loaded.loads,
         copies=loaded.copies,
         failed=loaded.failed,
-        notes=list(plan.notes),
+        notes=[*plan.notes, *waits(store, plan, loaded)],
     )
+
+
+def waits(store: Store, plan: Plan, loaded: Loaded) -> Iterator[str]:
+    """Tell who waited for turns at a copy, and for how long."""
+    users = store.records("users")
+    for client in plan.clients:
+        user = users[client.number]
+        if user.turns_waited:
+            (copy,) = (use.copy for use in loaded.uses[client.number] if use.plan is client.llm)
+            yield waited(client.name, copy, int(user.turns_waited_ns))
 
 
 def cut_short(rows: Any, store: Store) -> None:

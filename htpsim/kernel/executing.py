@@ -50,6 +50,7 @@ def execute(w: Any, thread: Any, j: int, key: int, index: int) -> None:
     job.granted_ns = NEVER
     job.submitted_ns = NEVER
     job.held = thread.holds
+    job.switch_ns = thread.switch_ns
     job.charged_weight = job.weight
     job.charged_account = job.account
     job.in_flight = 1
@@ -65,13 +66,13 @@ def execute(w: Any, thread: Any, j: int, key: int, index: int) -> None:
 
 
 def send(w: Any, j: int, overhead_ns: int) -> None:
-    """Spend the guard's overhead and the RPC to the DSP, then submit."""
+    """Spend the guard's overhead, a switch and the RPC to the DSP, then submit."""
     st, job = w.st, w.jobs[j]
     job.granted_ns = st.now_ns
     job.overhead_ns = overhead_ns
     if job.held and job.lane != NOBODY and w.threads[job.thread].hold_call == NOBODY:
         w.threads[job.thread].hold_call = j
-    delay_ns = overhead_ns + st.rpc_call_ns
+    delay_ns = overhead_ns + st.rpc_call_ns + job.switch_ns
     if delay_ns == 0:
         submit(w, j)
     else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from htpsim.device.records import CONTEXT_FIELDS, CORE_FIELDS, DEVICE_FIELDS, JOB_FIELDS
+from htpsim.memory.turns import TAKER_FIELDS, TURNS_FIELDS
 from htpsim.results.columns import Execute, Request
 from htpsim.sched.policy import CALL_FIELDS
 
@@ -42,6 +43,7 @@ STATE_FIELDS: Final = (
     "per_core",
     "whole_request",
     "gap_inside",
+    "covers_switches",  # 1: a slot is held for a switch of graphs or adapter, too
     "overhead_ns",
     "rpc_call_ns",
     "late_returns",  # 1: an answer takes its time to the host
@@ -87,6 +89,7 @@ JOB_OWN_FIELDS: Final = (
     "granted_ns",
     "submitted_ns",
     "overhead_ns",
+    "switch_ns",  # time it first takes to switch graphs or adapter
     "held",  # 1: the thread releases the guard itself, later than the return
     "in_flight",
 )
@@ -125,11 +128,18 @@ THREAD_FIELDS: Final = (
     "hold_call",  # the job that took the slot that is held; NOBODY
     "hold_cost_ns",
     "hold_row",  # the last row that waits for its release
+    "second",  # 1: the ViT's own thread, beside that of the LLM
+    "copy",  # whose turns it takes: of the copy that its LLM answers on; NOBODY where there are none
+    "graphs",  # the set of graphs that it had switched to; NOBODY
+    "switch_ns",  # a switch that its next graphExecute is to make
+    "asked_ns",  # since when it waits for a turn
+    *TAKER_FIELDS,
 )
 
-(THINKING, IDLE, CALLING, STEPPED, HOSTING) = range(5)
+(THINKING, IDLE, CALLING, STEPPED, HOSTING, LINED_UP, SWITCHING, TAKING, HANDING) = range(9)
 """What a thread does when it resumes: begins a request; takes one from the queue; calls; ends a step after its gap;
-has run a graph on the host."""
+has run a graph on the host; has its turn at a copy; has switched graphs or adapter; is handed an encoded request; has
+handed one over."""
 
 USER_FIELDS: Final = (
     "instance",  # 1: a VLM, 0: another client
@@ -175,6 +185,14 @@ USER_FIELDS: Final = (
     "pace",
     "pace_limit",
     "vit_on_host",
+    "own",  # 1: its ViT has a thread of its own, which is then the first
+    "answers",  # the thread of its LLM
+    "encoded",  # the request that waits for it; NOBODY
+    "taker",  # 1: it waits for one
+    "adapter_ns",  # how long it takes to apply an adapter, and to load another set of graphs
+    "graphs_ns",
+    "turns_waited",  # how often it waited for a turn, and how long in all
+    "turns_waited_ns",
     "prefill_tier",  # its context lengths among the values, and how many
     "prefill_tiers",
     "decode_tier",
@@ -218,6 +236,7 @@ TABLES: Final[dict[str, tuple[str, ...]]] = {
     "rows": ROW_FIELDS,
     "slices": SLICE_FIELDS,
     "loads": LOAD_FIELDS,
+    "turns": TURNS_FIELDS,
     "tallies": TALLY_FIELDS,
 }
 """Tables of records by their names in the world; those of the lanes depend on the policy."""

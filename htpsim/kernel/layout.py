@@ -91,6 +91,10 @@ class Layout:
         self.per_core = plan.scenario.guard.slots_per == "core"
         self.jobs: list[dict[str, int]] = []
         self.threads: list[dict[str, int]] = []
+        self.turns: list[dict[str, int]] = []
+        self.adapters = {"": 0}
+        self.copies: dict[int, int] = {}
+        """where the turns at a copy stand, by its first context"""
 
     def make(self) -> Memory:
         """Return the tables, ready for the loop."""
@@ -98,7 +102,7 @@ class Layout:
         self.device()
         self.guards()
         users = [self.user(client) for client in plan.clients]
-        for name, records in (("users", users), ("threads", self.threads), ("jobs", self.jobs)):
+        for name, records in (("users", users), ("threads", self.threads), ("jobs", self.jobs), ("turns", self.turns)):
             made = memory.put(name, max(1, len(records)))
             for k, record in enumerate(records):
                 for field, value in record.items():
@@ -195,14 +199,15 @@ class Layout:
             end_ns=loaded.ready_ns + run.warmup_ns + run.duration_ns, free_request=NOBODY, due_ns=NO_TIME, due=NOBODY,
             guards=len(self.processes), first_start=NOBODY, last_start=NOBODY, keeps=self.keeps, starved_user=NOBODY,
             loading=begins, per_core=self.per_core, whole_request=guard.scope == "request",
-            gap_inside=guard.gap_inside, overhead_ns=guard.overhead_ns, rpc_call_ns=device.rpc_call_ns,
+            gap_inside=guard.gap_inside,
+            covers_switches=guard.covers == "switches", overhead_ns=guard.overhead_ns, rpc_call_ns=device.rpc_call_ns,
             late_returns=device.rpc_return_ns > 0 or (device.rpc_polling_ns is not None and device.rpc_wake_ns > 0),
             alternates=device.background_off_ns > 0 and device.dram_bandwidth is not None,
             next_bandwidth=device.dram_bandwidth or 0, next_ns=device.background_on_ns,
             after_next_ns=device.background_off_ns,
         )  # fmt: skip
         self.rooms = {"rows": 1 << 20, "requests": 1 << 12, "slices": 1 << 12} if self.keeps else {}
-        self.margins = {"heap": fan + 8, "rows": 4, "requests": 4, "slices": 2 * loaded.contexts + 4}
+        self.margins = {"heap": max(fan, begins) + 8, "rows": 4, "requests": 4, "slices": 2 * loaded.contexts + 4}
 
     def user(self, client: ClientPlan) -> dict[str, int]:
         """Return the record of a client, with its threads and jobs."""
@@ -210,8 +215,9 @@ class Layout:
         arrivals = spec.arrivals
         record = {
             "instance": int(isinstance(spec, Instance)), "thread": len(self.threads), "free": NOBODY, "queue": NOBODY,
-            "queue_limit": NOBODY, "pace_at_ns": NEVER, "arrivals": ARRIVALS[arrivals.kind], "ttft_ns": NEVER,
-            "itl_ns": NEVER, "turns": 1, "period_ns": arrivals.period_ns, "offset_ns": arrivals.offset_ns,
+            "encoded": NOBODY, "queue_limit": NOBODY, "pace_at_ns": NEVER,
+            "arrivals": ARRIVALS[arrivals.kind], "ttft_ns": NEVER, "itl_ns": NEVER, "turns": 1,
+            "period_ns": arrivals.period_ns, "offset_ns": arrivals.offset_ns,
             "clock_ns": arrivals.offset_ns, "times": len(arrivals.times_ns), "threads": 1,
             "first_time": self.values.add(np.array(arrivals.times_ns, dtype=np.int64)),
         }  # fmt: skip
@@ -259,18 +265,23 @@ class Layout:
             record |= {"ar": spec.llm.ar, "context_tokens": spec.llm.context_tokens}
             record |= {"lm_head_split": int(spec.llm.lm_head_split)}
             record["tokens_per_image"] = spec.vit.tokens_per_image if spec.vit else 0
+            record |= {"adapter_ns": spec.llm.lora_switch_ns, "graphs_ns": spec.llm.graph_switch_ns}
         thread = new_thread(len(self.threads), client.number)
-        t = len(self.threads)
         by_plan = {id(use.plan): use for use in self.loaded.uses[client.number]}
+        record["own"] = int(spec.vit_thread == "own" and len(by_plan) == 2)
+        record["answers"] = thread["number"] + record["own"]
         for role, plan in (("vit", client.vit), ("llm", client.llm)):
             use = by_plan.get(id(plan))
             if use is None:
                 continue
+            t = record["answers"] if role == "llm" else thread["number"]
             if use.plan.on_host:
                 record["vit_on_host"] = 1
             groups = {"vit": use.plan.graphs} if role == "vit" else {
                 "prefill": use.plan.prefill, "decode": use.plan.decode,
             }  # fmt: skip
+            if role == "llm":
+                thread |= self.turn_taker(use)
             for name, graphs in groups.items():
                 thread[name] = len(self.jobs)
                 tiers = {"prefill": use.plan.prefill_tiers, "decode": use.plan.decode_tiers}.get(name, [0])
@@ -280,7 +291,21 @@ class Layout:
                     record[f"{name}_tiers"] = len(tiers)
                 record[f"{name}_width"] = width(graphs)
                 self.jobs += [self.job(client, use, graph, t) for graph in graphs]
-        self.threads.append(thread)
+        self.threads.append(thread | {"second": record["own"]})
+        if record["own"]:
+            self.threads.append(thread | {"number": record["answers"]})
+
+    def turn_taker(self, use: Used) -> dict[str, int]:
+        """Return what a thread knows of the turns at the copy that it answers on."""
+        if not use.plan.switches:
+            return {}
+        first = use.contexts[0].copy
+        if first not in self.copies:
+            self.copies[first] = len(self.turns)
+            switches = int(use.plan.model.graph_switch_ns > 0)
+            self.turns.append({"switches_graphs": switches, "first": NOBODY, "last": NOBODY})
+        adapter = self.adapters.setdefault(use.plan.adapter, len(self.adapters))
+        return {"copy": self.copies[first], "adapter": adapter}
 
     def other(self, record: dict[str, int], client: ClientPlan, spec: OtherClient) -> None:
         """Fill in another client, with a record of each of its graphs for every thread."""
@@ -330,7 +355,7 @@ class Layout:
 
 def new_thread(number: int, user: int) -> dict[str, int]:
     """Return the record of a thread that has not begun."""
-    nobody = dict.fromkeys(("hold_call", "hold_row", "next_free", "next_start"), NOBODY)
+    nobody = dict.fromkeys(("hold_call", "hold_row", "next_free", "next_start", "copy"), NOBODY)
     return {"number": number, "user": user, **nobody}
 
 

@@ -33,9 +33,17 @@ from htpsim.kernel.fields import (
     WEIGHS,
 )
 from htpsim.kernel.guarding import make_grant, ring, set_timer, weigh
-from htpsim.kernel.other import begin_soon, other_arrives, other_resumes, start_first, start_waiting, step_returned
+from htpsim.kernel.other import (
+    begin_job,
+    begin_soon,
+    other_arrives,
+    other_resumes,
+    start_waiting,
+    step_returned,
+    think,
+)
 from htpsim.kernel.requests import schedule_arrival
-from htpsim.kernel.vlm import graph_returned, next_request, vlm_arrives, vlm_resumes
+from htpsim.kernel.vlm import graph_returned, next_request, take_encoded, vlm_arrives, vlm_resumes
 
 
 def open_run(w: Any) -> None:
@@ -72,6 +80,20 @@ def advance(w: Any) -> int:
         else:
             act(w)
     return int(st.stop)
+
+
+def start_first(w: Any) -> None:
+    """Begin the thread whose turn it is."""
+    st = w.st
+    t = st.first_start
+    st.first_start = w.threads[t].next_start
+    user = w.users[w.threads[t].user]
+    if user.instance:
+        next_request(w, t)
+    elif user.arrivals == CLOSED:
+        think(w, t)
+    else:
+        begin_job(w, t)
 
 
 def act(w: Any) -> None:
@@ -202,7 +224,10 @@ def begin_work(w: Any, u: int) -> None:
     """Let a client that has loaded begin: its requests, its closed loops, or what has arrived meanwhile."""
     user = w.users[u]
     user.loaded = 1
-    if user.instance:
+    if user.own:
+        begin_soon(w, user.thread)
+        take_encoded(w, user.answers)
+    elif user.instance:
         next_request(w, user.thread)
     elif user.arrivals == CLOSED:
         for k in range(user.threads):

@@ -52,17 +52,6 @@ def begin_soon(w: Any, t: int) -> None:
     st.last_start = t
 
 
-def start_first(w: Any) -> None:
-    """Begin the thread whose turn it is."""
-    st = w.st
-    t = st.first_start
-    st.first_start = w.threads[t].next_start
-    if w.users[w.threads[t].user].arrivals == CLOSED:
-        think(w, t)
-    else:
-        begin_job(w, t)
-
-
 def think(w: Any, t: int) -> None:
     """Let a closed loop wait for its next job."""
     thread, now_ns = w.threads[t], w.st.now_ns

@@ -31,7 +31,8 @@ HONOURED: Final[dict[str, frozenset[str]]] = {
         "throttle_after_ns throttle_speed throttle_rest_ns rpc_call_ns rpc_return_ns rpc_polling_ns rpc_wake_ns "
         "gang_efficiency dram_budget_bytes host_budget_bytes pd_bytes pd_rule pd_count mapping_limit_bytes "
         "contexts_per_process model_reserve_bytes pge pge_rate leak_bytes",
-        "Guard": "policy params slots slots_per scope registration unregistered default_weight overhead_ns gap_inside",
+        "Guard": "policy params slots slots_per scope registration unregistered default_weight overhead_ns gap_inside "
+        "covers",
         "Registry": "llm vit llm_copies vit_copies waits_for_load adapters",
         "Runtime": "embedding_raw_apis on_throw",
         "Run": "duration_ns warmup_ns seed replications engine",
@@ -42,7 +43,8 @@ HONOURED: Final[dict[str, frozenset[str]]] = {
         "host_gap_ns deadline_ns",
         "Arrivals": "kind think period_ns jitter_ns offset_ns times_ns",
         "Model": "name role contexts graphs prefill decode ar context_tokens kv_bytes tokens_per_image lm_head_split "
-        "split built_for_cores placement load options file_kept read_budget_bytes weight_sharing",
+        "split built_for_cores placement load options file_kept read_budget_bytes weight_sharing "
+        "graph_switch_ns lora_switch_ns",
         "Graph": "name context service dram_bytes qnn vtcm_bytes hvx hmx tier_tokens",
         "Context": "name weights_bytes run_list_bytes io_bytes spill_fill_bytes vtcm_backup_bytes file_bytes "
         "load_bytes",
@@ -58,13 +60,14 @@ WORDS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("Guard", "scope"): ("graph", "request"),
     ("Guard", "registration"): ("thread", "query"),
     ("Guard", "unregistered"): ("default-weight", "bypass"),
+    ("Guard", "covers"): ("execute", "switches"),
     ("Registry", "llm_copies"): ("per-core", "per-device", "per-process"),
     ("Registry", "vit_copies"): ("per-core", "per-device", "per-process"),
-    ("Registry", "adapters"): ("keys",),
+    ("Registry", "adapters"): ("keys", "turns"),
     ("Runtime", "on_throw"): ("fail", "fallback"),
     ("Run", "engine"): ("auto", "reference", "kernel"),
     ("Instance", "vit_path"): ("genie", "qnn", "host"),
-    ("Instance", "vit_thread"): ("same",),
+    ("Instance", "vit_thread"): ("same", "own"),
     ("Instance", "llm_path"): ("genie", "qnn"),
     ("Instance", "drop"): ("oldest", "newest"),
     ("OtherClient", "path"): ("genie", "qnn"),

@@ -13,8 +13,8 @@ A user of a copy::
     waiting --settle-> at it      the adapter is applied that it asked for, and nobody is before it
     at it   --leave--> away
 
-The rules are functions over records: `turns` of TURNS_FIELDS, one a copy, and `takers` of TAKER_FIELDS, `t` the position
-of one in them. After each of `line_up`, `settle` and `leave`, `serve` is called until it names nobody more.
+The rules are functions over records: `turns` of TURNS_FIELDS, one a copy, and `takers` of TAKER_FIELDS, in which `t` is
+the position of one. After each of `line_up`, `settle` and `leave`, `serve` is called until it names nobody more.
 """
 
 from __future__ import annotations

@@ -43,6 +43,8 @@ class Used:
     account: int
     """position among the accounts of its process"""
     weight: int
+    copy: str
+    """name of the copy"""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from htpsim.results.columns import Copy, Load, MemoryEvent
 from htpsim.spec import Scenario
+from htpsim.units import format_time
 
 Row = tuple[int, ...]
 
@@ -94,3 +95,15 @@ class RunLog:
     """instances that did not start, with the reason"""
     notes: list[str] = field(default_factory=list)
     """what a reader must know: a fallback taken, a warning of the specification"""
+
+
+def waited(user: str, copy: str, waited_ns: int) -> str:
+    """Tell how long somebody waited for turns at a copy.
+
+    >>> waited("vlm0", "llm", 3_000).partition(",")[0]
+    'vlm0 waited 3 us in all for its turn at llm'
+    """
+    return (
+        f"{user} waited {format_time(waited_ns)} in all for its turn at {copy}, which others used with another "
+        "adapter, or with its graphs switched"
+    )

@@ -109,4 +109,4 @@ def load_alone(plan: Plan) -> Loaded:
 
 def _used(use: Use) -> Used:
     contexts = tuple(Where(b.copy, b.core, b.mask, b.width, b.pd) for b in use.copy.bound)
-    return Used(use.plan, contexts, use.account, use.weight)
+    return Used(use.plan, contexts, use.account, use.weight, use.copy.name)

@@ -6,9 +6,9 @@ from collections.abc import Generator
 
 from simpy.events import Event
 
+from htpsim.results.log import waited
 from htpsim.sim.clock import Clock, Instant
 from htpsim.sim.uses import Use
-from htpsim.units import format_time
 
 Steps = Generator[Event, None, None]
 
@@ -69,11 +69,7 @@ class TurnTaker:
 
     def notes(self) -> list[str]:
         """Tell how long the thread waited for its turns."""
-        return [
-            f"{self.user} waited {format_time(waited_ns)} in all for its turn at {copy}, which others used with "
-            "another adapter, or with its graphs switched"
-            for copy, waited_ns in self.waited.items()
-        ]
+        return [waited(self.user, copy, waited_ns) for copy, waited_ns in self.waited.items()]
 
     def _wake(self, use: Use, users: tuple[str, ...]) -> None:
         for user in users:

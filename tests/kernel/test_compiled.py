@@ -18,8 +18,8 @@ from htpsim.spec import Guard, Scenario
 from htpsim.spec.plan import make_plan
 from htpsim.testing.scenarios import random_scenario as small_scenario
 from tests.kernel.compare import differences
-from tests.kernel.spice import spiced
 from tests.kernel.test_engines import SCENARIO
+from tests.sim.spice import spiced
 from tests.sim.strategies import random_scenario
 
 SEEDS = range(60)
@@ -27,18 +27,17 @@ MORE = range(60, 400)
 needs_numba = pytest.mark.skipif(not compiled.can_compile(), reason="Numba is missing, or may not compile")
 
 
-def under(scenario: Scenario, policy: str, seed: int) -> Scenario:
-    """Return a scenario under a policy, with its parameters' defaults; every second one with more of the device."""
-    guard = replace(scenario.guard, policy=policy, params=())
-    scenario = replace(scenario, guard=guard)
-    return spiced(scenario, seed) if seed % 2 else scenario
+def under(policy: str, seed: int) -> Scenario:
+    """Return a scenario under a policy, with its parameters' defaults; of two one with what is off by default."""
+    scenario = spiced(seed) if seed % 2 else random_scenario(seed)
+    return replace(scenario, guard=replace(scenario.guard, policy=policy, params=()))
 
 
 @needs_numba
 @pytest.mark.slow
 def test_compiled_for_the_default_policy_over_every_feature() -> None:
     for seed in SEEDS:
-        assert differences(under(random_scenario(seed), "sfq", seed), compiled=True) == [], seed
+        assert differences(under("sfq", seed), compiled=True) == [], seed
 
 
 @needs_numba
@@ -56,7 +55,7 @@ def test_a_users_policy_that_compiles_runs_compiled() -> None:
 @pytest.mark.parametrize("policy", sorted(POLICIES))
 def test_compiled_for_every_policy(policy: str) -> None:
     for seed in (*SEEDS, *MORE):
-        assert differences(under(random_scenario(seed), policy, seed), compiled=True) == [], seed
+        assert differences(under(policy, seed), compiled=True) == [], seed
         if small_scenario(seed).guard.policy == policy:
             assert differences(small_scenario(seed), compiled=True) == [], seed
 

@@ -25,7 +25,9 @@ SCENARIO = Scenario(
     run=Run(duration_ns=5_000),
     instances=tuple(instance(f"vlm{n}", vit=vit(50), llm=llm((30,), (20,)), arrivals=closed(100)) for n in range(2)),
 )
-NOT_KNOWN = replace(SCENARIO, instances=(replace(SCENARIO.instances[0], vit_thread="own"), SCENARIO.instances[1]))
+NOT_KNOWN = replace(
+    SCENARIO, instances=(replace(SCENARIO.instances[0], vit_residency="request"), SCENARIO.instances[1])
+)
 
 
 @pytest.fixture(autouse=True)
@@ -53,9 +55,9 @@ def test_what_the_kernel_does_not_know_is_named() -> None:
     log = simulate(NOT_KNOWN, engine="auto")
 
     assert (log.engine, log.engine_why) == (
-        "reference", 'the compiled engine does not know instances.vlm0.vit_thread = "own"',
+        "reference", 'the compiled engine does not know instances.vlm0.vit_residency',
     )  # fmt: skip
-    with pytest.raises(ScenarioError, match=r"got 'kernel', which does not know instances\.vlm0\.vit_thread"):
+    with pytest.raises(ScenarioError, match=r"got 'kernel', which does not know instances\.vlm0\.vit_residency"):
         simulate(NOT_KNOWN, engine="kernel")
 
 
@@ -135,7 +137,7 @@ def test_tallies_on_threads_are_those_of_one_thread() -> None:
 
 
 def test_a_tally_of_what_the_kernel_does_not_know_is_refused() -> None:
-    with pytest.raises(ScenarioError, match=r"tally: got instances\.vlm0\.vit_thread"):
+    with pytest.raises(ScenarioError, match=r"tally: got instances\.vlm0\.vit_residency"):
         tally(NOT_KNOWN)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from htpsim.errors import HtpsimError
 from htpsim.testing.scenarios import random_scenario as small_scenario
 from tests.kernel.compare import differences
-from tests.kernel.spice import spiced
+from tests.sim.spice import spiced
 from tests.sim.strategies import random_scenario
 
 pytestmark = pytest.mark.slow
@@ -31,5 +31,5 @@ def test_over_every_policy_and_its_parameters(seed: int, replication: int) -> No
 
 
 @given(seed=st.integers(0, 2**32))
-def test_over_what_takes_time_on_a_device(seed: int) -> None:
-    assert differences(spiced(random_scenario(seed), seed)) == []
+def test_over_what_is_off_by_default(seed: int) -> None:
+    assert differences(spiced(seed)) == []

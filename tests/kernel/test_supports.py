@@ -86,10 +86,10 @@ def test_every_word_of_a_choice_is_known_or_refused() -> None:
 
 
 def test_a_word_that_is_not_known_is_refused() -> None:
-    own = replace(SCENARIO, instances=(replace(SCENARIO.instances[0], vit_thread="own"),))
+    far = replace(SCENARIO, registry=replace(SCENARIO.registry, llm_copies="per-continent"))  # type: ignore[arg-type]
 
     assert unsupported(SCENARIO) == ""
-    assert unsupported(own) == 'instances.vlm0.vit_thread = "own"'
+    assert unsupported(far) == 'registry.llm_copies = "per-continent"'
 
 
 def test_a_closed_loop_gets_as_far_as_in_the_reference_engine() -> None:
