@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import click
 
 from htpsim.cli.options import Duration, Given
 from htpsim.cli.options import as_json as json_option
-from htpsim.cli.terminal import progress, show, show_json, working
+from htpsim.cli.terminal import note, progress, show, show_json, working
 
 
 @click.command()
@@ -22,8 +24,9 @@ from htpsim.cli.terminal import progress, show, show_json, working
 @click.option("--for", "duration", type=Duration(), metavar="TIME", help="Measured time, of which a quarter is run.")
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed of every draw.")
 @click.option("--workers", type=click.IntRange(1), metavar="N", help="Processes; the results do not depend on it.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Write page, tables and plots there.")
 @json_option
-def sensitivity(scenario: str, variants: tuple[str, ...], as_json: bool, **asked: Any) -> None:
+def sensitivity(scenario: str, variants: tuple[str, ...], as_json: bool, out: Path | None, **asked: Any) -> None:
     """Ask which assumption moves an answer.
 
     Varies every parameter that is not known over its range, one at a time, and shows what that does to the difference
@@ -31,12 +34,23 @@ def sensitivity(scenario: str, variants: tuple[str, ...], as_json: bool, **asked
     """
     values = {name: asked.pop(name) for name in ("set_values", "duration", "seed")}
     settings = Given(**values, replications=None, workers=None, out=None, as_json=as_json).assignments()
+    if out is not None:
+        from htpsim.report.directory import refuse_unfit
+
+        refuse_unfit(out)
     with working("loading"):
         from htpsim.experiments.sensitivity import sensitivity as ask
         from htpsim.report.sensitivity import sensitivity_dict, sensitivity_page
     with progress("sensitivity") as told:
         found = ask(scenario, variants=variants or None, set_values=settings, progress=told, **asked)
+    if out is not None:
+        with working(f"writing {out}"):
+            from htpsim.report.directory import write_sensitivity
+
+            write_sensitivity(found, out, sys.argv)
     if as_json:
         show_json(sensitivity_dict(found))
     else:
         show(sensitivity_page(found))
+    if out is not None:
+        note(f"Written to {out}: start with {out / 'report.txt'} and the .png files beside it.")

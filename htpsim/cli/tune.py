@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import click
 
 from htpsim.cli.options import Duration, Given
 from htpsim.cli.options import as_json as json_option
-from htpsim.cli.terminal import progress, show, show_json, working
+from htpsim.cli.terminal import note, progress, show, show_json, working
 
 CHECK_FAILED = 1
 
@@ -41,9 +43,11 @@ CHECK_FAILED = 1
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed of every draw.")
 @click.option("--replications", type=click.IntRange(1, 1000), metavar="N", help="Repetitions of a full run.")
 @click.option("--workers", type=click.IntRange(1), metavar="N", help="Processes; the results do not depend on it.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Write page, tables and plots there.")
 @json_option
 def tune(
-    scenario: str, vary: tuple[str, ...], keep: tuple[str, ...], as_json: bool, replications: int | None, **asked: Any
+    scenario: str, vary: tuple[str, ...], keep: tuple[str, ...], as_json: bool, replications: int | None,
+    out: Path | None, **asked: Any,
 ) -> None:  # fmt: skip
     """Find weights, or anything else, that keep bounds.
 
@@ -53,14 +57,25 @@ def tune(
     values = {name: asked.pop(name) for name in ("set_values", "duration", "seed")}
     given = Given(**values, replications=replications, workers=None, out=None, as_json=as_json)
     settings = given.assignments()
+    if out is not None:
+        from htpsim.report.directory import refuse_unfit
+
+        refuse_unfit(out)
     with working("loading"):
         from htpsim.experiments.tune import tune as search
         from htpsim.report.tune import tuned_dict, tuned_page
     with progress("tune") as told:
         tuned = search(scenario, vary, keep, set_values=settings, progress=told, **asked)
+    if out is not None:
+        with working(f"writing {out}"):
+            from htpsim.report.directory import write_tuned
+
+            write_tuned(tuned, out, sys.argv)
     if as_json:
         show_json(tuned_dict(tuned))
     else:
         show(tuned_page(tuned))
+    if out is not None:
+        note(f"Written to {out}: start with {out / 'report.txt'} and the .png files beside it.")
     if tuned.best is None:
         raise SystemExit(CHECK_FAILED)

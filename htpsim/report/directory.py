@@ -12,10 +12,16 @@ from rich.console import RenderableType
 
 from htpsim.errors import HtpsimError
 from htpsim.experiments.compare import Comparison
+from htpsim.experiments.sensitivity import Sensitivity
+from htpsim.experiments.sign_grid import METRICS
 from htpsim.experiments.single import Single
+from htpsim.experiments.tune import Tuned
+from htpsim.report import plot
 from htpsim.report.cells import to_text
 from htpsim.report.pages import comparison_dict, comparison_page, single_page
-from htpsim.report.plots import save_compare_plots, save_run_plots
+from htpsim.report.plots import file_name, save_compare_plots, save_run_plots
+from htpsim.report.sensitivity import sensitivity_dict, sensitivity_page
+from htpsim.report.tune import tuned_dict, tuned_page
 from htpsim.results.run import RunResult
 from htpsim.results.write import json_text, refuse_foreign, run_directory, write_run
 from htpsim.scenario import ResolvedScenario, resolved_dict
@@ -80,6 +86,41 @@ def write_comparison(comparison: Comparison, directory: Path, command: Sequence[
             for variant in comparison.variants:
                 key = (case, variant)
                 write_run(folder / "runs" / f"{case}.{variant}", results[key], scenario_dict(comparison.resolved[key]))
+
+
+def write_sensitivity(found: Sensitivity, directory: Path, command: Sequence[str]) -> None:
+    """Write what moves the answers: page, JSON, a row an effect, and a tornado an answer.
+
+    Raises
+    ------
+    HtpsimError
+        When `directory` holds something that htpsim did not write there.
+    """
+    with run_directory(directory, command) as folder:
+        _write_page(folder, sensitivity_page(found))
+        _write(folder / "sensitivity.json", json_text(sensitivity_dict(found)))
+        _write(folder / "effects.csv", found.to_dataframe().to_csv(index=False, lineterminator="\n"))
+        for variant in found.variants:
+            for metric in METRICS:
+                if found.of(metric, variant):
+                    name = file_name(f"{variant} {metric.removeprefix('overall.')}".strip())
+                    plot.tornado(found, metric, variant).save(folder / f"tornado-{name}.png")
+
+
+def write_tuned(tuned: Tuned, directory: Path, command: Sequence[str]) -> None:
+    """Write what tuning came to: page, JSON, a row a candidate, and the front against each bound.
+
+    Raises
+    ------
+    HtpsimError
+        When `directory` holds something that htpsim did not write there.
+    """
+    with run_directory(directory, command) as folder:
+        _write_page(folder, tuned_page(tuned))
+        _write(folder / "tuned.json", json_text(tuned_dict(tuned)))
+        _write(folder / "candidates.csv", tuned.to_dataframe().to_csv(index=False, lineterminator="\n"))
+        for i, demand in enumerate(tuned.bounds if tuned.candidates else ()):
+            plot.pareto(tuned, i).save(folder / f"pareto-{file_name(demand.path)}.png")
 
 
 def scenario_dict(resolved: ResolvedScenario) -> dict[str, Any]:

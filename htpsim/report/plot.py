@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from htpsim.errors import HtpsimError, unknown_name
+from htpsim.experiments.change import HEADLINES
 from htpsim.experiments.compare import Comparison
 from htpsim.experiments.sign_grid import METRICS
 from htpsim.experiments.single import Single
@@ -20,6 +21,7 @@ from htpsim.report import plots, plots_answers
 from htpsim.report.gantt import WINDOW_NS
 from htpsim.report.gantt import gantt as draw_gantt
 from htpsim.report.picture import Picture
+from htpsim.report.sweep import words_of
 from htpsim.results.delays import blame_matrix
 from htpsim.results.run import RunResult
 from htpsim.units import NS_PER_MS, NS_PER_S
@@ -176,7 +178,8 @@ def tornado(found: Sensitivity, metric: str = METRICS[0], variant: str | None = 
     picture = Picture()
     with picture.style():
         plots_answers.tornado(picture.ax, found.of(metric, name))
-        picture.ax.set_title(f"{metric.removeprefix('overall.')}: {picture.ax.get_title(loc='left')}")
+        of = f"{HEADLINES[metric][0]}{f' of {name}' if name else ''}"
+        picture.ax.set_title(f"{of}: {picture.ax.get_title(loc='left').replace('What', 'what')}")
     return picture
 
 
@@ -206,7 +209,9 @@ def pareto(tuned: Tuned, bound: int = 0) -> Picture:
     picture = Picture()
     with picture.style():
         choices = [found for found in map(choice, tuned.candidates) if found is not None]
-        labels = (f"{one.path} [{unit}]" if unit else one.path for one, unit in ((x, x_unit), (y, y_unit)))
+        labels = (
+            f"{words_of(d.path)} [{unit}]" if unit else words_of(d.path) for d, unit in ((x, x_unit), (y, y_unit))
+        )
         edge = None if limit is None else limit / x_scale
         plots_answers.pareto(picture.ax, choices, *labels, bound=edge).set_title("What a choice costs")
     return picture

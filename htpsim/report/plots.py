@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from htpsim.report.gantt import gantt
+from htpsim.report.plots_answers import blame_heat, policy_timeline
 from htpsim.report.style import FAINT, INK, colour, line, slide
+from htpsim.results.columns import PATHS
+from htpsim.results.delays import blame_matrix
 from htpsim.results.memory_use import ledger_limit
 from htpsim.results.occupancy import gang_width
 from htpsim.units import BYTE_UNITS, NS_PER_MS, NS_PER_S, format_bytes
@@ -239,7 +242,7 @@ def _shares_legend(ax: Axes) -> None:
 
 
 def save_run_plots(result: RunResult, directory: str | Path) -> list[Path]:
-    """Save memory, ITL, TTFT, shares and a Gantt of one run; what has no data is left out.
+    """Save memory, ITL, TTFT, shares, blame, the guard's timeline and a Gantt of one run; without data, none.
 
     Parameters
     ----------
@@ -270,13 +273,18 @@ def save_run_plots(result: RunResult, directory: str | Path) -> list[Path]:
         with slide(folder / "shares.png") as (ax,):
             shares(ax, result.summary()).set_title("Who got the device")
         written.append(folder / "shares.png")
+    written += _save_blame(result, folder / "blame.png")
+    if (result.executes["path"] == PATHS[0]).any():
+        with slide(folder / "guard.png") as (ax,):
+            policy_timeline(ax, result.executes, until_ns=result.log.end_ns)
+        written.append(folder / "guard.png")
     return written + _save_gantt(result, folder / "gantt.png")
 
 
 def save_compare_plots(
     results_by_variant: Mapping[str, RunResult | Sequence[RunResult]], directory: str | Path
 ) -> list[Path]:
-    """Save ITL, TTFT, ViT latency, memory and shares of several variants, and a Gantt of each.
+    """Save ITL, TTFT, ViT latency and memory of several variants, and of each who delayed whom and a Gantt.
 
     Parameters
     ----------
@@ -306,6 +314,7 @@ def save_compare_plots(
     written.append(folder / "memory.png")
     for name, of in runs.items():
         written += _save_gantt(of[0], folder / f"gantt-{file_name(name)}.png", name)
+        written += _save_blame(of[0], folder / f"blame-{file_name(name)}.png", name)
     return written
 
 
@@ -323,6 +332,16 @@ def _save_gantt(result: RunResult, path: Path, variant: str = "") -> list[Path]:
         return []
     with slide(path) as (ax,):
         gantt(ax, result.executes, result.slices, gang=gangs(result), until_ns=result.log.end_ns)
+        if variant:
+            ax.set_title(f"{variant}\n{ax.get_title(loc='left')}".strip())
+    return [path]
+
+
+def _save_blame(result: RunResult, path: Path, variant: str = "") -> list[Path]:
+    if len(result.summary().clients) < 2:
+        return []
+    with slide(path) as (ax,):
+        blame_heat(ax, blame_matrix(result.blame), result.tables.length_ns)
         if variant:
             ax.set_title(f"{variant}\n{ax.get_title(loc='left')}".strip())
     return [path]

@@ -115,10 +115,7 @@ def test_the_window_does_not_reach_beyond_the_run(single: htpsim.Single) -> None
 def test_a_front_is_drawn_in_milliseconds() -> None:
     picture = htpsim.plot.pareto(tuned(380e6))
 
-    assert (picture.ax.get_xlabel(), picture.ax.get_ylabel()) == (
-        "overall.itl.p99 [ms]",
-        "overall.ttft.mean [ms]",
-    )
+    assert (picture.ax.get_xlabel(), picture.ax.get_ylabel()) == ("ITL p99 [ms]", "TTFT mean [ms]")
     left, right = picture.ax.get_xlim()
     assert left < 310
     assert 380 < right < 1000
@@ -134,7 +131,7 @@ def test_a_tornado_names_its_metric() -> None:
     )
     picture = htpsim.plot.tornado(found, "overall.tokens_per_s")
 
-    assert picture.ax.get_title(loc="left").startswith("tokens_per_s: ")
+    assert picture.ax.get_title(loc="left").startswith("tokens/s of split_4: ")
     with pytest.raises(HtpsimError, match=r"overall\.itl\.p9.*did you mean 'overall\.itl\.p99'"):
         htpsim.plot.tornado(found, "overall.itl.p9")
 

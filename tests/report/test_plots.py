@@ -196,7 +196,9 @@ def test_shares_stand_beside_weight_and_water(ax: Axes) -> None:
 def test_a_run_saves_its_plots_as_slides(tmp_path: Path, result: RunResult) -> None:
     written = save_run_plots(result, tmp_path)
 
-    assert [path.name for path in written] == ["memory.png", "itl.png", "ttft.png", "shares.png", "gantt.png"]
+    assert [path.name for path in written] == [
+        f"{name}.png" for name in ("memory", "itl", "ttft", "shares", "blame", "guard", "gantt")
+    ]
     for path in written:
         assert np.frombuffer(path.read_bytes()[PNG_SIZE], dtype=">u4").tolist() == [1920, 1080]
 
@@ -206,7 +208,8 @@ def test_a_comparison_saves_its_plots_and_a_gantt_a_variant(tmp_path: Path, resu
     written = save_compare_plots({"legacy": [result, result], "Genie + registry": result}, tmp_path)
 
     assert sorted(path.name for path in written) == sorted(
-        ["itl.png", "ttft.png", "vit.png", "memory.png", "gantt-legacy.png", "gantt-genie-registry.png"]
+        ["itl.png", "ttft.png", "vit.png", "memory.png"]
+        + [f"{what}-{name}.png" for what in ("gantt", "blame") for name in ("legacy", "genie-registry")]
     )
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(path.name for path in written)
 
@@ -215,7 +218,7 @@ def test_what_has_no_data_is_left_out(tmp_path: Path) -> None:
     log = hand_log()
     log.executes, log.requests, log.slices, log.memory = [], [], [], []
 
-    assert [path.name for path in save_run_plots(RunResult(log), tmp_path)] == ["shares.png"]
+    assert [path.name for path in save_run_plots(RunResult(log), tmp_path)] == ["shares.png", "blame.png"]
 
 
 def test_a_plot_is_the_same_bytes_again(tmp_path: Path) -> None:

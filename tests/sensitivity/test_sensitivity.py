@@ -136,3 +136,16 @@ def test_an_unknown_key_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     done = call(capsys, "sensitivity", PAIR, "--only", "guard.slot")
     assert done.code == 2
     assert "did you mean 'guard.slots'" in done.err
+
+
+def test_a_directory_holds_page_tables_and_a_tornado_an_answer(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    out = tmp_path / "moves"
+    words = ["sensitivity", PAIR, "--for", "1s", "--only", "guard.slots", "--workers", "1", "--out", str(out)]
+    done = call(capsys, *words)
+    assert done.code == 0
+    names = {path.name for path in out.iterdir()}
+    assert {"effects.csv", "provenance.json", "report.txt", "sensitivity.json"} <= names
+    assert "tornado-guarded-tokens-per-s.png" in names
+    assert (out / "report.txt").read_text().strip() == done.out.strip()

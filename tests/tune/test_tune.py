@@ -214,3 +214,21 @@ def test_the_command_says_what_to_take(capsys: pytest.CaptureFixture[str], one_v
     assert none.code == 1
     assert "Nothing keeps itl.max <= 10ms. The nearest is models.vit.split=4" in none.out.replace("\n", " ")
     assert json.loads(call(capsys, *words, "--keep", "itl.max <= 36ms", "--json").out)["best"] == ["4"]
+
+
+def test_a_directory_holds_page_tables_and_a_front_a_bound(
+    capsys: pytest.CaptureFixture[str], one_vit: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "tuned"
+    asked = ["tune", str(one_vit), "--vary", "models.vit.split=1,4", "--goal", "vit.mean", "--workers", "1"]
+    done = call(capsys, *asked, "--for", "40s", "--keep", "itl.max <= 36ms", "--out", str(out))
+    assert done.code == 0
+    names = sorted(path.name for path in out.iterdir())
+    assert names == ["candidates.csv", "pareto-overall-itl-max.png", "provenance.json", "report.txt", "tuned.json"]
+    assert json.loads((out / "tuned.json").read_text())["best"] == ["4"]
+    assert len((out / "candidates.csv").read_text().splitlines()) == 3
+    assert (out / "report.txt").read_text().strip() == done.out.strip()
+    (out / "mine.txt").write_text("kept")
+    again = call(capsys, *asked, "--for", "40s", "--keep", "itl.max <= 36ms", "--out", str(out))
+    assert again.code == 2
+    assert "mine.txt" in again.err
