@@ -131,6 +131,23 @@ class Fits:
         return html_table(f"How many instances fit: {self.file.title}", head, rows)
 
 
+FIT_COLUMNS: Final = {
+    "variant": "variant of the file",
+    "fit": "instances that fit",
+    "limit": "limit that refuses the next, or empty",
+    "next_fit": "instances that would fit without that limit, where that is known",
+    "next_limit": "limit that would come then",
+    "one_more_needs": "by how much that limit must grow for one more: bytes, or a number of what it counts",
+    "dram_bytes": "device DRAM held with so many [bytes]",
+    "dram_peak_bytes": "most device DRAM while they load [bytes]",
+    "host_bytes": "host DRAM held with so many [bytes]",
+    "host_peak_bytes": "most host DRAM while they load [bytes]",
+    "load_ns": "time until all are loaded [ns]",
+    "reason": "the refusal of the next in words",
+}
+"""Columns of the table of variants."""
+
+
 def fit_row(name: str, fit: Fit) -> dict[str, Any]:
     """Return what one variant came to, flat."""
     held, peak = device_bytes(fit.loaded)

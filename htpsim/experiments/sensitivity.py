@@ -26,6 +26,18 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CONFIGURED: Final = ""
+COLUMNS: Final = {
+    "key": "parameter that was changed, as a key of the scenario",
+    "value": "what it was changed to",
+    "mark": "what its default rests on",
+    "variant": "variant that is compared with the first",
+    "metric": "which figure",
+    "configured": "difference from the first variant as configured, as a share of the first's figure",
+    "changed": "the same with the value changed",
+    "move": "changed - configured",
+    "flips": "whether the sign turns round",
+}
+"""Columns of the table of effects."""
 """The value of a setting that changes nothing."""
 HALVINGS: Final = 5
 """Steps in which the value that turns a sign round is searched: to a thirty-second of the range."""
@@ -125,8 +137,7 @@ class Sensitivity:
              e.changed.share, e.move, e.flips)
             for e in self.effects
         ]  # fmt: skip
-        columns = ["key", "value", "mark", "variant", "metric", "configured", "changed", "move", "flips"]
-        return pd.DataFrame(rows, columns=columns)
+        return pd.DataFrame(rows, columns=list(COLUMNS))
 
     def __repr__(self) -> str:
         keys = len({effect.setting.key for effect in self.effects})

@@ -13,7 +13,20 @@ from htpsim.results.summary import Summary
 if TYPE_CHECKING:
     import pandas as pd
 
-METRIC_COLUMNS: Final = ("metric", "value", "unit", "n", "why")
+METRIC_COLUMNS: Final = {
+    "metric": "which figure: its path in a summary, such as overall.itl.p99",
+    "value": "the figure, in its unit; NaN where it would mislead",
+    "unit": "ns, bytes, share (of one), count, per_s, tokens_per_s or cores",
+    "n": "samples it rests on; missing for a plain count",
+    "why": "why there is no value",
+}
+"""Columns of a tidy table, and what they hold."""
+KEY_COLUMNS: Final = {
+    "case": "case of the file, or base where it has none",
+    "variant": "variant of the file, or base where it has none",
+    "replication": "which replication, from 0",
+}
+"""Columns before these that say which run a row is of; a single run has the last only."""
 _LEFT_OUT: Final = frozenset(("seed", "replication", "setup", "window"))
 """Members of a summary that are no results."""
 

@@ -27,6 +27,20 @@ from htpsim.results.write import json_text, refuse_foreign, run_directory, write
 from htpsim.scenario import ResolvedScenario, resolved_dict
 
 PAGE: Final = "report.txt"
+FILES: Final = {
+    PAGE: ("both", "the page that the terminal shows, in full"),
+    "summary.json": ("both", "of a run: the figures of replication 0; of a comparison: all that `--json` prints"),
+    "replications.json": ("a run", "a list of summaries, one a replication"),
+    "scenario.json": ("a run", "the scenario after everything was applied, sources and warnings included"),
+    "records.csv": ("a run", "a row a graphExecute of replication 0"),
+    "requests.csv": ("a run", "a row a request or job"),
+    "slices.csv": ("a run", "a row a stretch on a core, of graphExecutes that were evicted"),
+    "memory.csv": ("a run", "a row a change of memory"),
+    "log.json": ("a run", "what the rows refer to: clients, graphs, accounts, copies, loads, the bounds of the window"),
+    "provenance.json": ("both", "program, versions, machine, command, time, and the digest of every file"),
+    "*.png": ("both", "plots; of a comparison with several cases in a folder a case"),
+}
+"""File of a run directory -> of what, and what it holds."""
 
 
 def refuse_unfit(directory: Path) -> None:

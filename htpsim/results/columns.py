@@ -65,14 +65,23 @@ class Execute(NamedTuple):
     released_ns: int
     """guard was released; equals returned_ns unless a gap or a request holds it"""
     guard_wait_ns: int
+    """waiting for the guard: granted - called; 0 on the other paths"""
     guard_overhead_ns: int
+    """what the guard itself takes"""
     rpc_ns: int
+    """from the host to the device, adapter and graph switches included"""
     device_wait_ns: int
+    """waiting on the device: (started - submitted) + time waiting while evicted"""
     acquire_ns: int
+    """power-up, VTCM acquire, and what a context's first call takes besides"""
     run_ns: int
+    """running, at whatever speed; `solo_ns` at full speed"""
     evict_ns: int
+    """being evicted, each time"""
     restore_ns: int
+    """being restored, each time"""
     rpc_return_ns: int
+    """from the device to the host, waking it included"""
     evictions: int
     """times it yielded the core and came back"""
     solo_ns: int
@@ -90,10 +99,13 @@ class Request(NamedTuple):
     """One request of an instance, or one job of another client."""
 
     client: int
+    """index of the instance or other client"""
     request: int
+    """number among the client's arrivals"""
     state: int
-    """index in REQUEST_STATES"""
+    """index in REQUEST_STATES: where it stood when the run ended"""
     arrived_ns: int
+    """it arrived; TTFT counts from here"""
     begun_ns: int
     """thread took it up"""
     vit_done_ns: int
@@ -103,6 +115,7 @@ class Request(NamedTuple):
     done_ns: int
     """last token, or end of the job"""
     images: int
+    """images it brings"""
     prompt_tokens: int
     """tokens to prefill: text and images"""
     output_tokens: int
@@ -117,10 +130,13 @@ class Slice(NamedTuple):
     """A stretch of one graphExecute on its core, recorded for those that were evicted at least once."""
 
     execute: int
+    """number of the graphExecute"""
     kind: int
-    """index in SLICES"""
+    """index in SLICES: what it was about"""
     start_ns: int
+    """the stretch began"""
     end_ns: int
+    """the stretch ended"""
 
 
 SLICES: Final = ("acquire", "run", "evict", "restore")
@@ -130,6 +146,7 @@ class MemoryEvent(NamedTuple):
     """Bytes taken (positive) or given back in one ledger."""
 
     time_ns: int
+    """when"""
     ledger: str
     """"device", "host" or "pd"."""
     place: str
@@ -137,20 +154,26 @@ class MemoryEvent(NamedTuple):
     item: str
     """what holds the bytes: a loaded context, an instance's I/O or KV cache"""
     delta_bytes: int
+    """bytes taken, or given back (negative)"""
 
 
 class Load(NamedTuple):
     """One instance obtaining one model."""
 
     client: int
+    """index of the instance or other client"""
     model: str
+    """what it obtained"""
     role: str
     """"owner" (loaded it), "borrower" (found it in the registry) or "failed"."""
     copy: str
     """name of the copy used"""
     core: int
+    """core the copy is on"""
     start_ns: int
+    """the load was asked for"""
     end_ns: int
+    """the model was there, or the load had failed"""
     message: str
     """for a failure: the limit, what was asked, held and free"""
 
@@ -159,11 +182,18 @@ class Copy(NamedTuple):
     """One loaded context."""
 
     name: str
+    """name of the copy and of the context in it, such as "llm of process 0 core 0/part1"."""
     model: str
+    """model it belongs to"""
     context: str
+    """context binary it was loaded from"""
     role: str
     """"vit", "llm" or "other"."""
     process: int
+    """process it was loaded in"""
     core: int
+    """core it is on"""
     reserved_bytes: int
+    """bytes that it and the I/O of its users reserve when the run ends; 0 once it is unloaded"""
     users: int
+    """instances and clients that use it when the run ends"""

@@ -20,6 +20,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 STATUSES: Final = ("done", "in flight")
+EXTRA_COLUMNS: Final = {
+    "executes": {"status": "done, or in flight when the run ended"},
+    "memory": {
+        "item_bytes": "what the item holds after it",
+        "place_bytes": "what the place holds after it",
+        "ledger_bytes": "what the ledger holds after it",
+    },
+}
+"""Columns that a frame has beside those of the log, and what they hold."""
 _MAY_BE_MISSING: Final = {
     "granted_ns", "submitted_ns", "started_ns", "finished_ns", "returned_ns", "released_ns",
     "begun_ns", "vit_done_ns", "first_token_ns", "done_ns",

@@ -18,9 +18,13 @@ class Window:
     """The instants that bound the measurement."""
 
     ready_ns: int
+    """all loads have ended"""
     start_ns: int
+    """the measured window begins: ready plus warm-up"""
     end_ns: int
+    """it ends, inclusive"""
     length_ns: int
+    """end - start"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,11 +32,17 @@ class Counts:
     """Requests or jobs of the whole run, by state at its end: arrived is the sum of the others."""
 
     arrived: int
+    """all that arrived"""
     done: int
+    """answered in full"""
     running: int
+    """begun and not done"""
     queued: int
+    """waiting for the thread"""
     dropped: int
+    """thrown away by a full queue"""
     refused: int
+    """longer than the context has room for, so not answered"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +50,11 @@ class Parts:
     """Where the time of the calls of one stage went; the parts sum to the total."""
 
     n: int
+    """calls that returned in the window"""
     total_ns: int
+    """sum of returned - called"""
     parts_ns: dict[str, int]
+    """sum of each part; the parts are those of the executes"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +63,11 @@ class DeviceShare:
 
     device_ns: int
     share: Metric
+    """its part of all clients' device time"""
     weight: int | None
+    """weight in the guard; none where no call of it can pass one"""
     weight_share: Metric
+    """weight over the sum of weights"""
     fair_share: Metric
     """water-filled share"""
     demand: Metric
@@ -72,12 +88,18 @@ class Group:
     worst_gap: Stats
     slow_tokens: Metric
     tokens: Metric
+    """tokens emitted in the window"""
     tokens_per_s: Metric
     requests_per_s: Metric
+    """requests or jobs that ended in the window / its length"""
     images_per_s: Metric
+    """images encoded in the window / its length"""
     ttft_misses: Metric
+    """first tokens beyond `ttft_deadline`"""
     itl_misses: Metric
+    """gaps beyond `itl_deadline`"""
     job_misses: Metric
+    """jobs beyond `deadline`"""
     open_requests: Metric
     """requests still without their first token, or jobs still without their end, when the run ended"""
     open_age: Metric
@@ -85,7 +107,9 @@ class Group:
     guard_wait: Stats
     device_wait: Stats
     counts: Counts
+    """requests or jobs by state"""
     parts: dict[str, Parts]
+    """where the time of the calls went, by stage"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,11 +119,13 @@ class ClientSummary(Group):
     kind: str
     """"instance" or "client"."""
     process: int
+    """process it lives in"""
     starved: str
     """which call has been unfinished for how long, or "" """
     saturation: str
     """stable, backlogged or overloaded; of the last two, why"""
     device: DeviceShare
+    """its device time beside its claim"""
     costs: dict[str, Stats | Metric] = field(default_factory=dict, metadata=IF_ANY)
     """``cold`` and ``warm`` where powering up takes time, ``polling`` where the host polls; see `host.DEFINITIONS`"""
 
@@ -110,6 +136,7 @@ class CoreSummary:
 
     utilisation: Metric
     device_ns: int
+    """clients' time on it within the window: acquire + run + evict + restore"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,9 +144,13 @@ class GuardSummary:
     """What the guards did, and whether weights could have any effect."""
 
     policy: str
+    """the policy in force"""
     slots: int
+    """holders at once, a process or a core"""
     slots_per: str
+    """"process" or "core"."""
     calls: Metric
+    """guarded calls that returned in the window"""
     waited: Metric
     """share of the guarded calls that waited"""
     line_max: Metric
@@ -141,12 +172,15 @@ class RoleSummary:
     copies: int
     """copies of such models that were loaded"""
     copy_bytes: int
+    """bytes that these copies reserve"""
     registry: bool
     """somebody found its copy in the registry"""
     device_ns: int
+    """device time of its calls in the window"""
     guarded_share: Metric
     """share of its device time that passed a guard"""
     paths: list[str]
+    """paths that its calls took"""
     priorities: list[str]
     """QNN priority levels its calls ran at, after clamping"""
     weights: list[int]
@@ -162,6 +196,7 @@ class Held:
     peak_bytes: int
     """most ever held, loading included"""
     limit_bytes: int | None
+    """most it may hold; none: no limit"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,6 +204,7 @@ class LedgerSummary(Held):
     """One ledger and the places in it."""
 
     places: dict[str, Held]
+    """DRAM, host memory, or each protection domain by its name"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,10 +212,15 @@ class CopyCount:
     """How often one weight file was loaded."""
 
     model: str
+    """model"""
     context: str
+    """context binary"""
     role: str
+    """"vit", "llm" or "other"."""
     copies: int
+    """how often it was loaded"""
     users: int
+    """instances and clients that use these copies"""
     reserved_bytes: int
     """of all its copies"""
 
@@ -189,11 +230,17 @@ class LoadSummary:
     """One client obtaining one model."""
 
     client: str
+    """who obtained it"""
     model: str
+    """what it obtained"""
     role: str
+    """"owner", "borrower" or "failed"."""
     core: int
+    """core the copy is on"""
     duration_ns: int
+    """from asking for it to having it"""
     message: str
+    """for a failure: the limit, what was asked, held and free"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,25 +248,41 @@ class Summary:
     """The figures of one run; nothing in it depends on the machine, the engine or the clock on the wall."""
 
     scenario: str
+    """name of the scenario"""
     title: str
+    """its title"""
     seed: int
+    """seed of every draw"""
     replication: int
+    """which replication, from 0"""
     window: Window
+    """the instants that bound the measurement"""
     setup: dict[str, str | int | bool]
     """the choices that decide a comparison more than anything else"""
     overall: Group
+    """all clients pooled"""
     clients: dict[str, ClientSummary]
+    """each client by name"""
     cores: dict[str, CoreSummary]
+    """each core by number"""
     guard: GuardSummary
+    """what the guards did"""
     roles: dict[str, RoleSummary]
+    """each kind of model: vit, llm, other"""
     memory: dict[str, LedgerSummary]
+    """each ledger: device, host, pd"""
     copies: list[CopyCount]
+    """each weight file that was loaded"""
     load_ns: int
     """from the first load's start until all had ended"""
     loads: list[LoadSummary]
+    """each load in order of its start"""
     failed: dict[str, str]
+    """instances that did not start, with the reason"""
     notes: list[str]
+    """what a reader must know"""
     definitions: dict[str, str] = field(default_factory=dict)
+    """what each figure means"""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form: stable order, integers as integers, floats rounded to six decimals."""

@@ -46,9 +46,13 @@ class Tokens(NamedTuple):
     """Every token that was yielded, ordered by client, request and number."""
 
     client: IntArray
+    """index of the client"""
     request: IntArray
+    """number among the client's arrivals"""
     token: IntArray
+    """number within the request; 0 is the first"""
     time_ns: IntArray
+    """it was yielded"""
     gap_ns: IntArray
     """time since the token before it in the same request; NEVER for the first"""
 

@@ -19,8 +19,9 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 _TEXT: dict[str, Any] = {"type": "string"}
 _UNITS = {"ns": "time", "bytes": "size", "bytes_per_s": "rate"}
-_SPREAD = frozenset({Arrivals, *NAMED_LISTS.values()})
-_EXTRA: dict[type, dict[str, str]] = {
+SPREAD = frozenset({Arrivals, *NAMED_LISTS.values()})
+"""Tables whose keys may hold a list, one value for each of a count."""
+EXTRA_KEYS: dict[type, dict[str, str]] = {
     Device: {
         "preset": "a device preset by name, or a .toml file, whose values these overlay",
         "chip": "which chip the figures are of; chips are never mixed",
@@ -32,6 +33,18 @@ _EXTRA: dict[type, dict[str, str]] = {
         "genie_config": "a genie_config.json that states context length, loading and context binaries",
     },
 }
+"""Keys of a table that become no field: they bring values of other keys."""
+
+TOP_TEXTS: dict[str, tuple[str, str]] = {
+    "title": ("text", "what the scenario is called in tables"),
+    "question": ("text", "what the scenario is to answer, in one line"),
+    "extends": ("text", "a .toml file, or the name of a shipped scenario, that this one builds on"),
+    "variants": ("table of overlays by name", "what `htpsim compare` sets side by side; the first is compared with"),
+    "cases": ("table of overlays by name", "circumstances under which all variants are compared"),
+    "assumptions": ("table of tables of overlays", "open questions by name, each with its options by name"),
+}
+"""What stands at the top of a file beside the simulated tables: what it holds, and what that is. An overlay and an
+assumption have a ``title`` and a ``text`` of their own."""
 
 
 def json_schema() -> dict[str, Any]:
@@ -56,8 +69,8 @@ def json_schema() -> dict[str, Any]:
     options = {"type": "object", "properties": {"title": _TEXT, "text": _TEXT}, "additionalProperties": overlay}
     top: dict[str, Any] = {
         "title": _TEXT,
-        "question": _TEXT | {"description": "what the scenario is to answer, in one line"},
-        "extends": _TEXT | {"description": "a .toml file, or the name of a shipped scenario, that this one builds on"},
+        "question": _TEXT | {"description": TOP_TEXTS["question"][1]},
+        "extends": _TEXT | {"description": TOP_TEXTS["extends"][1]},
     }
     named = {"type": "object", "additionalProperties": overlay}
     top |= {"variants": named, "cases": named, "assumptions": {"type": "object", "additionalProperties": options}}
@@ -96,9 +109,9 @@ def _shortened(schema: Any) -> Any:
 
 def _table(spec: type, schema: dict[str, Any]) -> dict[str, Any]:
     properties = {
-        key.key: _property(key, schema["properties"][key.key], spread=spec in _SPREAD) for key in keys_of(spec).values()
+        key.key: _property(key, schema["properties"][key.key], spread=spec in SPREAD) for key in keys_of(spec).values()
     }
-    properties |= {name: _TEXT | {"description": text} for name, text in _EXTRA.get(spec, {}).items()}
+    properties |= {name: _TEXT | {"description": text} for name, text in EXTRA_KEYS.get(spec, {}).items()}
     if spec in NAMED_LISTS.values():
         properties["count"] = {"type": "integer", "minimum": 1, "description": "make this many, numbered from 0"}
     return {"title": schema["title"]} | _closed(properties)

@@ -21,6 +21,8 @@ class PolicyCard:
     name: str
     summary: str
     """One line."""
+    rule: str
+    """How it decides, in paragraphs; "" where the line above says all."""
     source: str
     bound: str
     premise: str
@@ -48,10 +50,12 @@ def policy_card(policy: type[Policy]) -> PolicyCard:
     text = inspect.getdoc(policy) or ""
     parts = _PART.split(text)
     said = {heading: " ".join(body.split()) for heading, body in zip(parts[1::2], parts[2::2], strict=True)}
-    first_paragraph = parts[0].split("\n\n")[0]
+    first_paragraph, _, more = parts[0].partition("\n\n")
+    paragraphs = (" ".join(paragraph.split()) for paragraph in more.split("\n\n"))
     return PolicyCard(
         name=policy.name,
         summary=" ".join(first_paragraph.split()),
+        rule="\n\n".join(filter(None, paragraphs)),
         source=said.get("Source", ""),
         bound=said.get("Bound", ""),
         premise=said.get("Premise", ""),

@@ -29,6 +29,7 @@ class Device:
     """One chip's HTP: cores, what they hold, how they yield, what memory they share."""
 
     name: str = "device"
+    """Its name in reports."""
     arch: str = param("doc", "Hexagon architecture; decides what the hardware can do", default="v73")
     cores: int = param("doc", "HTP cores (NSPs) that take graphs", default=1)
     topology: Topology = param(

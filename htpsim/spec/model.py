@@ -16,6 +16,7 @@ class Graph:
     """One compiled QNN graph: the unit of ``graphExecute``."""
 
     name: str
+    """Its name in tables and traces; of its own in the model."""
     context: str
     """Name of the context that holds it."""
     service: Distribution = param("measured", "time of one execution alone on an idle core", unit="ns")
@@ -41,6 +42,7 @@ class Context:
     """One context binary: what it reserves when loaded, in the five terms a public log prints."""
 
     name: str
+    """Its name, which graphs refer to; of its own in the model."""
     weights_bytes: int = param("measured", "weights", default=0, unit="bytes")
     run_list_bytes: int = param("measured", "run list", default=0, unit="bytes")
     io_bytes: int = param(
@@ -81,10 +83,15 @@ class Model:
     name: str
     """What is loaded: two instances naming the same model share a copy where the registry lets them."""
     role: Role
+    """What runs it: a vit encodes images, an llm prefills and decodes, other is a client of any kind."""
     contexts: tuple[Context, ...] = ()
+    """Its context binaries, in the order in which they are loaded."""
     graphs: tuple[Graph, ...] = ()
+    """Of a vit or other: what is executed for an image or a job, in order."""
     prefill: tuple[Graph, ...] = ()
+    """Of an llm: what is executed for each chunk of the prompt, in order."""
     decode: tuple[Graph, ...] = ()
+    """Of an llm: what is executed for each token after the first, in order."""
     ar: int = param("doc", "tokens of one prefill pass (AR-n)", default=128)
     context_tokens: int = param("doc", "context length the binary was compiled for", default=4096)
     kv_bytes: int = param("measured", "KV cache an instance adds", default=0, unit="bytes")

@@ -37,11 +37,14 @@ class Instance:
     """One VLM: a ViT, an LLM, its KV cache, one worker thread, a process and a weight."""
 
     name: str
+    """Its name in tables and files, and in overlays that change it alone."""
     process: int = param("choice", "process it lives in; guard and registry end there", default=0)
     weight: int = param("choice", "weight of its dialog handle in the guard", default=1)
     guard_priority: int = param("choice", "rank for the guard's priority policy; larger is served first", default=0)
     vit: Model | None = None
+    """Its ViT: the name of a table in [models] of role vit; none: it takes no images."""
     llm: Model | None = None
+    """Its LLM: the name of a table in [models] of role llm; none: it only encodes images."""
     adapter: str = param("choice", "LoRA adapter that its LLM answers with; none: the model as it is", default="")
     vit_path: VitPath = param(
         "choice", "how the ViT reaches the device; host: not at all, its times are those of CPU or GPU", default="qnn"
@@ -61,6 +64,7 @@ class Instance:
     vit_priority: str = param("choice", "QNN priority of the ViT's contexts", default="NORMAL")
     llm_priority: str = param("choice", "QNN priority of the LLM's contexts", default="NORMAL")
     arrivals: Arrivals = Arrivals()
+    """When its requests arrive."""
     images: Distribution = param("choice", "images of a request", default=constant(1))
     text_tokens: Distribution = param("choice", "text tokens of a request's prompt", default=constant(64))
     output_tokens: Distribution = param("choice", "tokens it generates", default=constant(100))
@@ -85,13 +89,16 @@ class OtherClient:
     """Anything else that uses the HTP: perception, speech, a benchmark loop. One job executes its graphs in order."""
 
     name: str
+    """Its name in tables and files, and in overlays that change it alone."""
     model: Model
+    """What it runs: the name of a table in [models] of role other or vit."""
     process: int = param("choice", "process it lives in", default=0)
     path: Path = param("choice", "how it reaches the device", default="qnn")
     weight: int = param("choice", "weight in the guard, on path genie", default=1)
     guard_priority: int = param("choice", "rank for the guard's priority policy", default=0)
     priority: str = param("choice", "QNN priority of its contexts", default="NORMAL")
     arrivals: Arrivals = Arrivals()
+    """When its jobs arrive."""
     outstanding: int = param("choice", "jobs it may have in flight; 0: unlimited", default=1)
     when_full: Literal["block", "drop"] = param("doc", "what happens to a job beyond that", default="block")
     host_gap_ns: int = param("measured", "host time after each graph of a job", default=0, unit="ns")

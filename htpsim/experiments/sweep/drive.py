@@ -114,7 +114,10 @@ def unit_of(path: str) -> str:
         return "bytes"
     if last.endswith("_per_s"):
         return last if last == "tokens_per_s" else "per_s"
-    return "count" if last in ("tokens", "calls", "bypassed", "open_requests") or "misses" in last else "share"
+    if last == "demand":
+        return "cores"
+    counts = ("tokens", "calls", "bypassed", "line_max", "open_requests")
+    return "count" if last in counts or "misses" in last else "share"
 
 
 def sweep(  # noqa: PLR0913 - all but the first two have a name and a default

@@ -18,7 +18,7 @@ from htpsim.errors import HtpsimError
 from htpsim.experiments.sweep.axes import Point
 from htpsim.experiments.sweep.plan import Run
 
-_SCHEMA: Final = """
+SCHEMA: Final = """
 CREATE TABLE sweep (description TEXT NOT NULL);
 CREATE TABLE points (point INTEGER PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE runs (point INTEGER, replication INTEGER, why TEXT NOT NULL, elapsed_s REAL NOT NULL,
@@ -26,6 +26,23 @@ CREATE TABLE runs (point INTEGER, replication INTEGER, why TEXT NOT NULL, elapse
 CREATE TABLE figures (point INTEGER, replication INTEGER, metric INTEGER, value REAL, whole INTEGER, n INTEGER,
                       why TEXT NOT NULL, PRIMARY KEY (point, replication, metric)) WITHOUT ROWID;
 """
+COLUMNS: Final = {
+    "sweep.description": "what decides the results, as JSON: scenario, digests, axes, metrics, replications, seed",
+    "points.point": "number of the point, in the order of the design",
+    "points.value": "its values, as a JSON list in the order of the axes",
+    "runs.point": "which point",
+    "runs.replication": "which replication of it, from 0",
+    "runs.why": "why there are no figures: the values of the point do not go together; else empty",
+    "runs.elapsed_s": "what the run took on the clock on the wall [s]",
+    "figures.point": "which point",
+    "figures.replication": "which replication of it",
+    "figures.metric": "number of the figure, in the order of the metrics of the description",
+    "figures.value": "the figure where it is no whole number: times in ns, sizes in bytes",
+    "figures.whole": "the figure where it is a whole number",
+    "figures.n": "samples it rests on",
+    "figures.why": "why neither holds a value; else empty",
+}
+"""Table and column -> what it holds."""
 _MARK: Final = 0x48545053
 """SQLite's application id of such a file: "HTPS"."""
 
@@ -79,7 +96,7 @@ class Store:
         fresh = self.path.with_name(f".{self.path.name}.new")
         fresh.unlink(missing_ok=True)
         with closing(sqlite3.connect(fresh)) as base, base:
-            base.executescript(_SCHEMA)
+            base.executescript(SCHEMA)
             base.execute(f"PRAGMA application_id = {_MARK}")
             base.execute("INSERT INTO sweep VALUES (?)", [json.dumps(description)])
             base.executemany("INSERT INTO points VALUES (?, ?)", ((i, json.dumps(p)) for i, p in enumerate(points)))
