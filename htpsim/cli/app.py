@@ -19,6 +19,7 @@ from htpsim.cli.export import export
 from htpsim.cli.files import inspect, scenarios, schema
 from htpsim.cli.fit import fit
 from htpsim.cli.imports import import_file
+from htpsim.cli.options import quiet_option
 from htpsim.cli.report import report
 from htpsim.cli.rules import check, explain_policy, policies, validate
 from htpsim.cli.score import score
@@ -51,6 +52,7 @@ for command in (
     *(policies, check, explain_policy, validate, diff_engines),
     *(doctor, completion),
 ):
+    command.params.append(quiet_option())
     cli.add_command(command)
 complete_names(cli)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from htpsim.cli.terminal import QUIET
 from htpsim.errors import HtpsimError
 from htpsim.units import parse_time
 
@@ -177,4 +178,17 @@ def refuse_unfit_file(path: Path) -> None:
 lang_option = click.option(
     "--lang", type=click.Choice(["en", "zh"]), default="en", help="Language of the report; by default en."
 )
+
+
+def quiet_option() -> click.Option:
+    """Return the option that every command has: say nothing beside the result; errors are still told."""
+
+    def remember(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+        ctx.meta[QUIET] = value
+
+    return click.Option(
+        ["-q", "--quiet"], is_flag=True, expose_value=False, callback=remember, help="No notes, no progress."
+    )
+
+
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")

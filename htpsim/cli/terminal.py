@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from htpsim.experiments.runner import Progress
 
+QUIET = "htpsim.quiet"
+"""Where a command keeps that it was asked to be quiet, in the `meta` of its context."""
 READER_GONE = 141
 """What a shell shows for a program that wrote to a pipe that nobody reads: 128 + SIGPIPE."""
 
@@ -48,14 +50,20 @@ def _write(text: str) -> None:
 
 
 def note(text: str) -> None:
-    """Tell something that is no result, on standard error."""
-    click.echo(text, err=True)
+    """Tell something that is no result, on standard error, unless the command is to be quiet."""
+    if not _quiet():
+        click.echo(text, err=True)
+
+
+def _quiet() -> bool:
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(QUIET))
 
 
 @contextmanager
 def progress(title: str) -> Iterator[Progress | None]:
-    """Show a bar on standard error while runs are under way; nothing where that is not a terminal."""
-    if not sys.stderr.isatty():
+    """Show a bar on standard error while runs are under way; nothing where that is not a terminal, or with -q."""
+    if _quiet() or not sys.stderr.isatty():
         yield None
         return
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -74,8 +82,8 @@ def progress(title: str) -> Iterator[Progress | None]:
 
 @contextmanager
 def working(title: str) -> Iterator[None]:
-    """Show on a terminal that something without a measure of progress is under way."""
-    if not sys.stderr.isatty():
+    """Show on a terminal that something without a measure of progress is under way; nothing with -q."""
+    if _quiet() or not sys.stderr.isatty():
         yield
         return
     from htpsim.report.cells import console

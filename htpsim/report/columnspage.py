@@ -189,12 +189,19 @@ def _walk(path: str, cls: type) -> Iterator[Row]:
 
 
 _DEFINED_AS: Final = {"device_ns": "device_time"}
-_NAMES: Final = {"parts": ".STAGE", "cores": ".N", "roles": ".ROLE", "memory": ".LEDGER", "copies": "[]", "loads": "[]"}
+_NAMES: Final = {
+    "parts": ".STAGE",
+    "cores": ".core N",
+    "roles": ".ROLE",
+    "memory": ".LEDGER",
+    "copies": "[]",
+    "loads": "[]",
+}
 
 
 def _own(path: str, cls: type) -> Iterator[Row]:
     """Yield the paths of a client that the pooled figures have not."""
-    inherited = {field.name for field in fields(cls.__bases__[0])}  # type: ignore[arg-type]
+    inherited = {field.name for field in fields(cls.__bases__[0])}
     for row in _walk(path, cls):
         if row[0].strip("`").removeprefix(path).split(".")[0] not in inherited:
             yield row

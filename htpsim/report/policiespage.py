@@ -1,4 +1,4 @@
-"""The reference of guard policies: rule, parameters, source, bound, premise and cost of each, from its own docstring."""
+"""The reference of guard policies: rule, parameters, source, bound, premise, cost of each, from its own docstring."""
 
 from __future__ import annotations
 

@@ -264,7 +264,7 @@ class Summary:
     clients: dict[str, ClientSummary]
     """each client by name"""
     cores: dict[str, CoreSummary]
-    """each core by number"""
+    """each core: "core 0", "core 1" ..."""
     guard: GuardSummary
     """what the guards did"""
     roles: dict[str, RoleSummary]

@@ -13,11 +13,7 @@ from htpsim.spec import MARKS, Scenario, describe
 from htpsim.spec.origins import FIXED, ORIGINS
 
 PAGE = Path(__file__).parents[2] / "docs" / "model.md"
-AGAIN = (
-    "docs/model.md is not what the code says; write it again with: python -c 'from pathlib import Path; "
-    'from htpsim.scenario.modelpage import BEGIN, tables; page = Path("docs/model.md"); '
-    "page.write_text(page.read_text().partition(BEGIN)[0] + BEGIN + chr(10) + tables())'"
-)
+AGAIN = "docs/model.md is not what the code says; write it again with: python -m htpsim.cli.reference"
 
 
 def parameters() -> dict[str, str]:
