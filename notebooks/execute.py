@@ -48,10 +48,17 @@ def executed(path: Path) -> Any:
     notebook.metadata = nbformat.from_dict(METADATA)
     for cell in notebook.cells:
         cell.metadata = {}
+        if "outputs" in cell:
+            cell.outputs = [output for output in cell.outputs if not _gone(output)]
         for output in cell.get("outputs", []):
             if "metadata" in output:
                 output.metadata = {}
     return notebook
+
+
+def _gone(output: Any) -> bool:
+    """Tell whether an output shows nothing any more, as a line of progress does when it is done."""
+    return output.output_type == "display_data" and not any(output.data.values())
 
 
 def said(notebook: Any) -> list[str]:
