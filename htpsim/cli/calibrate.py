@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from htpsim.cli.options import as_json as json_option
-from htpsim.cli.options import refuse_unfit_file
+from htpsim.cli.options import lang_option, refuse_unfit_file
 from htpsim.cli.terminal import note, show, show_json, working
 
 _FILE = click.Path(path_type=Path)
@@ -41,11 +41,14 @@ _FILE = click.Path(path_type=Path)
 @click.option("--device", metavar="NAME", help="Of a perf.yaml: which device.")
 @click.option("--runtime", metavar="NAME", help="Of a perf.yaml: which runtime.")
 @click.option("--precision", metavar="NAME", help="Of a perf.yaml: which precision.")
+@click.option("--report", type=_FILE, metavar="FILE", help="Compare its variants too, and write an HTML report.")
+@lang_option
 @json_option
 def calibrate(  # noqa: PLR0913, PLR0917 - a parameter for each option
     files: tuple[Path, ...], output: Path | None, vit: tuple[Path, ...], instances: int, sizes: Path | None,
     nbytes: tuple[str, ...], image_tokens: int | None, as_recorded: bool, method: str, statistic: str,
-    component: str | None, device: str | None, runtime: str | None, precision: str | None, as_json: bool,
+    component: str | None, device: str | None, runtime: str | None, precision: str | None,
+    report: Path | None, lang: str, as_json: bool,
 ) -> None:  # fmt: skip
     """Make a scenario from logs, profiles and configurations.
 
@@ -54,8 +57,11 @@ def calibrate(  # noqa: PLR0913, PLR0917 - a parameter for each option
     """
     if not files and not vit:
         raise click.UsageError("got no file, expected at least one FILE or --vit FILE")
-    if output is not None:
-        refuse_unfit_file(output)
+    if report is not None and output is None:
+        raise click.UsageError("--report: got no -o FILE, expected one: the report names the scenario that it shows")
+    for written in (output, report):
+        if written is not None:
+            refuse_unfit_file(written)
     with working("calibrating"):
         from htpsim.experiments.calibrate import calibrate as from_files
 
@@ -79,3 +85,7 @@ def calibrate(  # noqa: PLR0913, PLR0917 - a parameter for each option
         show(calibration_page(found))
     if output is not None:
         note(f"Written to {output}: htpsim run {output}")
+    if report is not None:
+        from htpsim.cli.report import compared, write
+
+        write(compared(str(output)), report, lang)

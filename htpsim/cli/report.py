@@ -55,20 +55,24 @@ def report(source: str, output: Path, lang: str, grid: bool, **which: Any) -> No
 
             material = from_directory(source)
     else:
-        material = _compared(source, grid, **which)
+        material = compared(source, grid=grid, **which)
     write(material, output, lang)
 
 
-def _compared(source: str, grid: bool, **which: Any) -> Material:
-    values = {name: which[name] for name in ("set_values", "duration", "seed", "replications", "workers")}
-    given = Given(**values, out=None, as_json=False)
+def compared(
+    source: str, *, grid: bool = True, variants: tuple[str, ...] = (), cases: tuple[str, ...] = (),
+    options: tuple[str, ...] = (), **asked: Any,
+) -> Material:  # fmt: skip
+    """Compare the variants of a scenario, and return what a report of it needs."""
+    nothing: dict[str, Any] = {"set_values": (), "seed": None, "duration": None, "replications": None, "workers": None}
+    given = Given(**nothing | asked, out=None, as_json=False)
     settings = given.assignments()
     with working("loading"):
         from htpsim.experiments.compare import compare
         from htpsim.report.html import from_comparison
     with progress("run") as told:
         comparison = compare(
-            source, set_values=settings, variants=which["variants"], cases=which["cases"], options=which["options"],
+            source, set_values=settings, variants=variants, cases=cases, options=options,
             grid=grid, workers=given.workers, progress=told,
         )  # fmt: skip
     return from_comparison(comparison, sys.argv)

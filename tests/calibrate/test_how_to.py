@@ -35,6 +35,7 @@ def test_every_command_of_the_page_works(
     monkeypatch.setattr(directory, "save_run_plots", lambda result, folder: None)  # pictures are tested elsewhere
     Path("mine.toml").write_text(blocks("toml")[0], encoding="utf-8")
     commands = [line for text in blocks("sh") for line in text.splitlines()]
+    commands = [command for command in commands if "--report" not in command]  # has a test of its own
     said: dict[str, str] = {}
     for command in commands:
         program, *arguments = shlex.split(shortened(command))
@@ -55,3 +56,25 @@ def test_every_file_of_the_page_is_there() -> None:
 
     assert named <= {path.name for path in EXAMPLES.iterdir()}
     assert len(named) == 5
+
+
+@pytest.mark.slow
+@pytest.mark.verify
+def test_a_log_becomes_a_report_by_one_command(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(EXAMPLES, tmp_path / "calibrating")
+    monkeypatch.chdir(tmp_path / "calibrating")
+    (command,) = [line for text in blocks("sh") for line in text.splitlines() if "--report" in line]
+    done = call(capsys, *shlex.split(command)[1:])
+    assert done.code == 0
+    page = Path("four.html").read_text(encoding="utf-8")
+    assert "vit_profile.csv" in page
+    assert "tokens/s" in page
+
+
+def test_a_report_without_a_scenario_to_name_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    done = call(capsys, "calibrate", str(EXAMPLES / "perf.yaml"), "--report", str(tmp_path / "x.html"))
+    assert done.code == 2
+    assert "got no -o FILE" in done.err
+    assert not list(tmp_path.iterdir())
