@@ -23,6 +23,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from htpsim.device.records import NOBODY
 from htpsim.kernel import entries
 from htpsim.kernel.binding import Binder, Stand
 from htpsim.kernel.fields import INTEGERS, SINGLE, TABLES
@@ -268,6 +269,11 @@ class CompiledStore(Store):
         for k, record in enumerate(records, start=before):
             for field, value in record.items():
                 table[field][k] = value
+
+    def lengthen(self, name: str, count: int) -> None:
+        """Add so many integers to a list."""
+        self.memory.integers(name, [*self.memory.arrays[name], *[NOBODY] * count])
+        self._point(name)
 
     def enlarge(self, name: str, count: int) -> None:
         """Add so many records to a table, all fields 0."""

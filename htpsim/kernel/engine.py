@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,12 +9,13 @@ import numpy as np
 from htpsim.device.records import DONE as JOB_DONE
 from htpsim.device.records import NEVER
 from htpsim.kernel.events import NO_TIME
-from htpsim.kernel.fields import ENDED, FAULT, ROOM, THREADS
+from htpsim.kernel.fields import ASKS, ENDED, FAULT, ROOM, THREADS
+from htpsim.kernel.keeping import Keeping
 from htpsim.kernel.layout import Layout
 from htpsim.kernel.store import Store, matrix
 from htpsim.results.columns import Execute, Request
 from htpsim.results.loaded import Loaded
-from htpsim.results.log import Rows, RunLog, waited
+from htpsim.results.log import Rows, RunLog
 from htpsim.results.tally import BINS, TALLIED, ClientTally, Latency, Tally
 from htpsim.sched import POLICIES, policy_class
 from htpsim.spec.plan import ClientPlan, Plan
@@ -49,9 +49,10 @@ def simulate(plan: Plan, loaded: Loaded, replication: int = 0, *, compiled: bool
     """
     layout = Layout(plan, loaded, replication, policy_class(plan.scenario.guard.policy))
     store = _store(layout, compiled)
-    run(store)
+    keeping = Keeping(store, plan, loaded)
+    run(store, keeping)
     find_fault(store, plan.scenario.run.duration_ns)
-    return log_of(store, plan, loaded, replication)
+    return log_of(store, keeping, replication)
 
 
 def tally(plan: Plan, loaded: Loaded, replication: int = 0, *, compiled: bool | None = None) -> Tally:
@@ -64,7 +65,7 @@ def tally(plan: Plan, loaded: Loaded, replication: int = 0, *, compiled: bool | 
     """
     layout = Layout(plan, loaded, replication, policy_class(plan.scenario.guard.policy), keeps=False)
     store = _store(layout, compiled)
-    run(store)
+    run(store, Keeping(store, plan, loaded))
     find_fault(store, plan.scenario.run.duration_ns)
     state = store.state
     return Tally(
@@ -121,8 +122,8 @@ def _store(layout: Layout, compiled: bool | None) -> Store:
         raise NeedsReference(f"policy {layout.policy.name} cannot be compiled: {reason[0]}") from error
 
 
-def run(store: Store) -> None:
-    """Go through the whole run, making room when the loop asks for it."""
+def run(store: Store, keeping: Keeping) -> None:
+    """Go through the whole run, making room when the loop asks for it, and asking for copies that it needs."""
     store.call("open_run")
     while True:
         try:
@@ -133,6 +134,8 @@ def run(store: Store) -> None:
             store.make_room()
         elif stop == THREADS:
             store.add_threads()
+        elif stop == ASKS:
+            keeping.ask()
         elif stop == FAULT:
             raise NeedsReference("")
         else:
@@ -159,9 +162,11 @@ def find_fault(store: Store, measured_ns: int) -> None:
                 raise NeedsReference("")
 
 
-def log_of(store: Store, plan: Plan, loaded: Loaded, replication: int) -> RunLog:
+def log_of(store: Store, keeping: Keeping, replication: int) -> RunLog:
     """Collect what the run leaves behind."""
+    plan, loaded = keeping.plan, keeping.loaded
     state, scenario = store.state, plan.scenario
+    memory, loads, copies, failed = keeping.rows()
     rows, open_rows = store.rows()
     executes = matrix(rows)[:, : len(Execute._fields)]
     cut_short(executes[len(executes) - open_rows :], store)
@@ -183,22 +188,12 @@ def log_of(store: Store, plan: Plan, loaded: Loaded, replication: int) -> RunLog
         executes=Rows(executes),
         requests=Rows(matrix(requests)[:, : len(Request._fields)]),
         slices=Rows(matrix(slices)),
-        memory=loaded.memory,
-        loads=loaded.loads,
-        copies=loaded.copies,
-        failed=loaded.failed,
-        notes=[*plan.notes, *waits(store, plan, loaded)],
+        memory=memory,
+        loads=loads,
+        copies=copies,
+        failed=failed,
+        notes=[*plan.notes, *keeping.waits()],
     )
-
-
-def waits(store: Store, plan: Plan, loaded: Loaded) -> Iterator[str]:
-    """Tell who waited for turns at a copy, and for how long."""
-    users = store.records("users")
-    for client in plan.clients:
-        user = users[client.number]
-        if user.turns_waited:
-            (copy,) = (use.copy for use in loaded.uses[client.number] if use.plan is client.llm)
-            yield waited(client.name, copy, int(user.turns_waited_ns))
 
 
 def cut_short(rows: Any, store: Store) -> None:

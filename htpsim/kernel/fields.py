@@ -38,7 +38,8 @@ STATE_FIELDS: Final = (
     "keeps",  # 1: every row, request and slice is kept
     "stop",  # why the loop left, see STOPS
     "starved_user",  # whose jobs wait for a thread, where the loop left for want of one
-    "loading",  # clients whose loading has not ended
+    "clients",  # how many there are
+    "loading",  # those whose loading has not ended
     "ready_ns",
     "per_core",
     "whole_request",
@@ -46,6 +47,11 @@ STATE_FIELDS: Final = (
     "covers_switches",  # 1: a slot is held for a switch of graphs or adapter, too
     "overhead_ns",
     "rpc_call_ns",
+    "changes",  # 1: copies are unloaded and loaded again while the run goes on
+    "to_load",  # clients that have not loaded, or failed to, where all wait for each other
+    "asked",  # what the keeper of the copies is asked for, see ASKED
+    "asking",  # the thread that asks, or the number of the keeper's own step
+    "goes_on",  # the thread that goes on first when the loop is entered again; NOBODY
     "late_returns",  # 1: an answer takes its time to the host
     "alternates",  # 1: what shares DRAM with the cores comes and goes
     "next_bandwidth",  # the device's, when that changes next
@@ -53,16 +59,19 @@ STATE_FIELDS: Final = (
     "after_next_ns",  # and until it changes back
 )
 
-(GOING, ENDED, ROOM, THREADS, FAULT) = range(5)
+(GOING, ENDED, ROOM, THREADS, FAULT, ASKS) = range(6)
 """Why the loop left: the horizon is reached; more room or more threads are needed; something the reference engine must
-tell, because it has the words."""
+tell, because it has the words; the keeper of the copies is asked for something."""
+
+(HOLD_VIT, HOLD_LLM, LEAVE_VIT, LEAVE_LLM, STEP) = range(5)
+"""What it is asked for: to keep a copy in memory for a thread, or not any more; to do a step of its own."""
 
 EVENT_FIELDS: Final = ("at_ns", "place", "number", "kind", "what")
 
-(ARRIVES, RESUMES, SENT, RETURNED, RINGS, LOADS, READY, WEIGHS, ALTERNATES) = range(9)
+(ARRIVES, RESUMES, SENT, RETURNED, RINGS, LOADS, READY, WEIGHS, ALTERNATES, BEGINS, KEEPS) = range(11)
 """Kinds of events: a request arrives; a thread goes on; a graphExecute reaches the device; it returns; a policy's
 timer; a step of loading; a client has loaded; all have, so that weights are summed; what shares DRAM
-with the cores comes or goes."""
+with the cores comes or goes; a client begins that waited for others to load; a step of the keeper of the copies."""
 
 JOB_OWN_FIELDS: Final = (
     "instance",  # 1: a VLM's
@@ -133,13 +142,15 @@ THREAD_FIELDS: Final = (
     "graphs",  # the set of graphs that it had switched to; NOBODY
     "switch_ns",  # a switch that its next graphExecute is to make
     "asked_ns",  # since when it waits for a turn
+    "vit_ns",  # when the ViT of its request began: with its first call, or, on the host, with the request
+    "in_dialog",  # 1: it holds the copy for the KV cache of a dialog that goes on
     *TAKER_FIELDS,
 )
 
-(THINKING, IDLE, CALLING, STEPPED, HOSTING, LINED_UP, SWITCHING, TAKING, HANDING) = range(9)
+(THINKING, IDLE, CALLING, STEPPED, HOSTING, LINED_UP, SWITCHING, TAKING, HANDING, HELD, LEFT) = range(11)
 """What a thread does when it resumes: begins a request; takes one from the queue; calls; ends a step after its gap;
 has run a graph on the host; has its turn at a copy; has switched graphs or adapter; is handed an encoded request; has
-handed one over."""
+handed one over; holds a copy that it needs; has let go of one. The latter two are of its stage."""
 
 USER_FIELDS: Final = (
     "instance",  # 1: a VLM, 0: another client
@@ -150,6 +161,7 @@ USER_FIELDS: Final = (
     "drops",
     "loaded",
     "failed",
+    "waits",  # 1: it has loaded, and waits for others
     "requests",
     "in_flight",
     "done",

@@ -198,7 +198,8 @@ class Layout:
             "st", 1, start_ns=loaded.ready_ns + run.warmup_ns,
             end_ns=loaded.ready_ns + run.warmup_ns + run.duration_ns, free_request=NOBODY, due_ns=NO_TIME, due=NOBODY,
             guards=len(self.processes), first_start=NOBODY, last_start=NOBODY, keeps=self.keeps, starved_user=NOBODY,
-            loading=begins, per_core=self.per_core, whole_request=guard.scope == "request",
+            loading=begins, clients=begins, to_load=begins, changes=loaded.keeper is not None, goes_on=NOBODY,
+            per_core=self.per_core, whole_request=guard.scope == "request",
             gap_inside=guard.gap_inside,
             covers_switches=guard.covers == "switches", overhead_ns=guard.overhead_ns, rpc_call_ns=device.rpc_call_ns,
             late_returns=device.rpc_return_ns > 0 or (device.rpc_polling_ns is not None and device.rpc_wake_ns > 0),
@@ -335,21 +336,28 @@ class Layout:
         if plan.on_host:  # its record only knows its times
             first = self.values.add(graph.solo_ns)
             return {"draw": graph.draw, "first_value": first, "value_count": len(graph.solo_ns)}
-        where = use.contexts[graph.context]
-        lane = NOBODY
-        if plan.guarded:
-            guard = self.processes.index(client.process)
-            lane = guard * self.plan.scenario.device.cores + where.core if self.per_core else guard
         return {
-            "context": where.copy, "core": where.core, "cores": where.mask, "width": where.width, "pd": where.pd,
             "level": plan.level, "qnn": int(graph.qnn), "vtcm_bytes": graph.vtcm_bytes, "hvx": graph.hvx,
             "hmx": graph.hmx, "thread": thread, "user": client.number, "graph": graph.number,
             "path": PATH_GENIE if plan.guarded else PATH_BYPASS if plan.bypass else PATH_QNN,
             "weight": use.weight if plan.guarded else 0, "account": plan.account if plan.guarded else NO_ACCOUNT,
-            "lane": lane, "instance": int(isinstance(client.spec, Instance)), "slot": use.account,
+            "instance": int(isinstance(client.spec, Instance)), "slot": use.account,
             "draw": graph.draw, "first_value": self.values.add(graph.solo_ns),
             "value_count": len(graph.solo_ns),
             "first_demand": self.values.add(graph.demand) if self.memory.arrays["dev"]["shares"][0] else 0,
+            **self.where(client, use, graph),
+        }  # fmt: skip
+
+    def where(self, client: ClientPlan, use: Used, graph: GraphPlan) -> dict[str, int]:
+        """Return where the calls of a graph go: what another copy of its model changes."""
+        found = use.contexts[graph.context]
+        lane = NOBODY
+        if use.plan.guarded:
+            guard = self.processes.index(client.process)
+            lane = guard * self.plan.scenario.device.cores + found.core if self.per_core else guard
+        return {
+            "context": found.copy, "core": found.core, "cores": found.mask, "width": found.width, "pd": found.pd,
+            "lane": lane,
         }  # fmt: skip
 
 

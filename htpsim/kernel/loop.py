@@ -20,9 +20,12 @@ from htpsim.kernel.executing import (
 from htpsim.kernel.fields import (
     ALTERNATES,
     ARRIVES,
+    ASKS,
+    BEGINS,
     CLOSED,
     ENDED,
     GOING,
+    KEEPS,
     LOADS,
     READY,
     RESUMES,
@@ -30,6 +33,7 @@ from htpsim.kernel.fields import (
     RINGS,
     ROOM,
     SENT,
+    STEP,
     WEIGHS,
 )
 from htpsim.kernel.guarding import make_grant, ring, set_timer, weigh
@@ -67,6 +71,10 @@ def advance(w: Any) -> int:
         u = st.starved_user
         st.starved_user = NOBODY
         start_waiting(w, u)
+    if st.goes_on != NOBODY:
+        t = st.goes_on
+        st.goes_on = NOBODY
+        vlm_resumes(w, t)
     while st.stop == GOING:
         if (
             st.queued >= st.heap_room
@@ -210,14 +218,35 @@ def prepare(w: Any, kind: int, what: int) -> None:
             push(w, w.loads[child].at_ns, w.loads[child].place, LOADS, child)
         if step.user != NOBODY:
             push(w, st.now_ns, host_place(step.user, GAP, 0), READY, step.user)
-            if not step.failed:
+            if st.changes:
+                wait_for_others(w, step.user, step.failed)
+            elif not step.failed:
                 begin_work(w, step.user)
     elif kind == READY:
         st.loading -= 1
         if st.loading == 0:
             push(w, st.now_ns, AFTER_READY, WEIGHS, 0)
+    elif kind == BEGINS:
+        begin_work(w, what)
+    elif kind == KEEPS:
+        st.stop = ASKS
+        st.asked = STEP
+        st.asking = what
     else:
         weigh(w)
+
+
+def wait_for_others(w: Any, u: int, failed: int) -> None:
+    """Let a client that has loaded wait until all have, or failed to; the last lets all begin."""
+    st = w.st
+    st.to_load -= 1
+    w.users[u].waits = 1 - failed
+    if st.to_load == 0:
+        for other in range(st.clients):
+            if w.users[other].waits and other != u:
+                push(w, st.now_ns, host_place(other, GAP, 0), BEGINS, other)
+        if not failed:
+            begin_work(w, u)
 
 
 def begin_work(w: Any, u: int) -> None:

@@ -81,6 +81,20 @@ class Store:
         """Add so many records to a table, all fields 0."""
         self.extend(name, [{}] * count)
 
+    def open_contexts(self, count: int) -> None:
+        """Make room for so many contexts in all."""
+        more = count + 1 - len(self.records("contexts"))
+        if more > 0:
+            self.extend("contexts", [{"head": NOBODY, "tail": NOBODY}] * more)
+            for name in ("clients", "holders", "evicted", "returns"):
+                self.lengthen(name, more)
+            self.layout.margins["slices"] += 2 * more
+            self.state.slice_room -= 2 * more
+
+    def lengthen(self, name: str, count: int) -> None:
+        """Add so many integers to a list."""
+        getattr(self.world, name).extend([NOBODY] * count)
+
     def make_room(self, least: int = 0) -> None:
         """Make room in every table that is full; in that of rows for at least so many more."""
         for name, used, room in ROOMS:

@@ -34,11 +34,12 @@ HONOURED: Final[dict[str, frozenset[str]]] = {
         "Guard": "policy params slots slots_per scope registration unregistered default_weight overhead_ns gap_inside "
         "covers",
         "Registry": "llm vit llm_copies vit_copies waits_for_load adapters",
-        "Runtime": "embedding_raw_apis on_throw",
+        "Runtime": "embedding_raw_apis on_throw make_room",
         "Run": "duration_ns warmup_ns seed replications engine",
         "Instance": "name process weight guard_priority vit llm vit_path vit_thread llm_path vit_priority llm_priority "
         "arrivals images text_tokens output_tokens dialog_turns queue_limit drop host_gap_graph_ns host_gap_step_ns "
-        "stale_handle_of ttft_deadline_ns itl_deadline_ns adapter",
+        "stale_handle_of ttft_deadline_ns itl_deadline_ns adapter "
+        "vit_residency",
         "OtherClient": "name model process path weight guard_priority priority arrivals outstanding when_full "
         "host_gap_ns deadline_ns",
         "Arrivals": "kind think period_ns jitter_ns offset_ns times_ns",
@@ -65,8 +66,10 @@ WORDS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("Registry", "vit_copies"): ("per-core", "per-device", "per-process"),
     ("Registry", "adapters"): ("keys", "turns"),
     ("Runtime", "on_throw"): ("fail", "fallback"),
+    ("Runtime", "make_room"): ("never", "idle"),
     ("Run", "engine"): ("auto", "reference", "kernel"),
     ("Instance", "vit_path"): ("genie", "qnn", "host"),
+    ("Instance", "vit_residency"): ("stays", "request"),
     ("Instance", "vit_thread"): ("same", "own"),
     ("Instance", "llm_path"): ("genie", "qnn"),
     ("Instance", "drop"): ("oldest", "newest"),

@@ -9,15 +9,23 @@ from __future__ import annotations
 from typing import Any
 
 from htpsim.device.records import NEVER, NOBODY
-from htpsim.kernel.draws import drawn, drawn_entry
+from htpsim.kernel.draws import drawn
 from htpsim.kernel.events import ARRIVAL, GAP, host_place, push
-from htpsim.kernel.executing import REQUEST_BITS, execute, release_hold
+from htpsim.kernel.executing import release_hold
 from htpsim.kernel.fields import (
+    ASKS,
     CALLING,
     CLOSED,
+    GOING,
     HANDING,
+    HELD,
+    HOLD_LLM,
+    HOLD_VIT,
     HOSTING,
     IDLE,
+    LEAVE_LLM,
+    LEAVE_VIT,
+    LEFT,
     LINED_UP,
     RESUMES,
     STEPPED,
@@ -26,9 +34,10 @@ from htpsim.kernel.fields import (
     THINKING,
 )
 from htpsim.kernel.requests import dequeue, finish, join_queue, keep_pace, new_request
-from htpsim.kernel.switching import ask_turn, leave_copy, make_ready, note_wait, settle_copy
-from htpsim.kernel.tallying import ITL, TTFT, VIT, forget, tally
-from htpsim.results.columns import REFUSED, RUNNING, STAGE_DECODE, STAGE_PREFILL, STAGE_VIT
+from htpsim.kernel.steps import begin, begin_chunk, begin_prefill, begin_token, call_next, note_token, take_turn_at_copy
+from htpsim.kernel.switching import leave_copy, note_wait, settle_copy
+from htpsim.kernel.tallying import VIT, forget, tally
+from htpsim.results.columns import REFUSED, RUNNING, STAGE_PREFILL, STAGE_VIT
 from htpsim.sched.policy import NO_DEADLINE
 
 HANDED_OVER, TAKEN = 2, 3
@@ -73,7 +82,21 @@ def vlm_resumes(w: Any, t: int) -> None:
         if thread.holds and not w.st.whole_request:
             release_hold(w, thread)
         end_step(w, t)
-    elif phase == HANDING:
+    elif phase == THINKING:
+        if not serve(w, t, new_request(w, thread.user, w.st.now_ns)):
+            next_request(w, t)
+    elif phase == IDLE:
+        if not serve(w, t, dequeue(w, w.users[thread.user])):
+            next_request(w, t)
+    else:
+        has_waited(w, t)
+
+
+def has_waited(w: Any, t: int) -> None:
+    """Let a thread go on that waited for the other of its client, for a copy, or for what is done to one."""
+    thread = w.threads[t]
+    phase = thread.phase
+    if phase == HANDING:
         next_request(w, t)
     elif phase == TAKING:
         take_encoded(w, t)
@@ -84,12 +107,7 @@ def vlm_resumes(w: Any, t: int) -> None:
         settle_copy(w, thread)
         call_next(w, thread)
     else:
-        if phase == THINKING:
-            r = new_request(w, thread.user, w.st.now_ns)
-        else:
-            r = dequeue(w, w.users[thread.user])
-        if not serve(w, t, r):
-            next_request(w, t)
+        keeper_answers(w, t)
 
 
 def serve(w: Any, t: int, r: int) -> bool:
@@ -98,6 +116,7 @@ def serve(w: Any, t: int, r: int) -> bool:
     user = w.users[thread.user]
     request.begun_ns = st.now_ns
     request.turn = thread.turn
+    thread.vit_ns = st.now_ns
     thread.request = r
     if thread.turn == 0:
         thread.kv_tokens = 0
@@ -118,9 +137,41 @@ def serve(w: Any, t: int, r: int) -> bool:
     thread.holds = st.whole_request
     if thread.vits and request.images:
         thread.stage = STAGE_VIT
-        begin(w, thread, thread.vit, thread.vits, 0, NEVER, thread.graphs)
+        if st.changes:
+            ask_keeper(w, thread, HOLD_VIT, HELD)
+        else:
+            begin(w, thread, thread.vit, thread.vits, 0, NEVER, thread.graphs)
         return True
     return go_over(w, thread, request)
+
+
+def ask_keeper(w: Any, thread: Any, asked: int, then: int) -> None:
+    """Leave the loop, to ask for a copy or to let go of it; the thread goes on when that is done."""
+    st = w.st
+    thread.phase = then
+    if st.stop == GOING:
+        st.stop = ASKS
+        st.asked = asked
+        st.asking = thread.number
+
+
+def keeper_answers(w: Any, t: int) -> None:
+    """Go on with a copy that is held now, or without one that is not any more."""
+    thread = w.threads[t]
+    request = w.requests[thread.request]
+    if thread.phase == HELD:
+        if thread.stage == STAGE_VIT:
+            if not w.users[thread.user].vit_on_host:
+                thread.vit_ns = w.st.now_ns
+            begin(w, thread, thread.vit, thread.vits, 0, NEVER, thread.graphs)
+        else:
+            take_turn_at_copy(w, thread)
+    elif thread.stage == STAGE_VIT:
+        if not go_over(w, thread, request):
+            next_request(w, t)
+    else:
+        end_request(w, thread, request)
+        begin_next(w, t)
 
 
 def set_deadline(user: Any, thread: Any, request: Any) -> None:
@@ -172,93 +223,12 @@ def answer(w: Any, thread: Any, request: Any) -> bool:
     if not (thread.prefills and request.output_tokens and request.prompt_tokens):
         end_request(w, thread, request)
         return False
-    if thread.copy == NOBODY or ask_turn(w, thread):
-        begin_prefill(w, thread)
-    return True
-
-
-def begin_prefill(w: Any, thread: Any) -> None:
-    """Take the prompt in chunks of AR tokens."""
-    ar = w.users[thread.user].ar
     thread.stage = STAGE_PREFILL
-    thread.chunks = (w.requests[thread.request].prompt_tokens + ar - 1) // ar
-    thread.graphs = NOBODY
-    begin_chunk(w, thread, 0)
-
-
-def begin_chunk(w: Any, thread: Any, chunk: int) -> None:
-    """Begin a chunk: the last has the LM head, where that is a graph of its own, and yields the first token."""
-    user, before = w.users[thread.user], w.requests[thread.request].kv_tokens
-    first, tier = thread.prefill, 0
-    if user.prefill_tiers > 1:
-        tier = tier_of(w, user.prefill_tier, user.prefill_tiers, before + user.ar * (chunk + 1))
-        first += thread.prefills * tier
-    if chunk == thread.chunks - 1:
-        begin(w, thread, first, thread.prefills, chunk, 0, tier)
+    if w.st.changes and not thread.in_dialog:
+        ask_keeper(w, thread, HOLD_LLM, HELD)
     else:
-        begin(w, thread, first, thread.prefills - user.lm_head_split, chunk, NEVER, tier)
-
-
-def begin_token(w: Any, thread: Any, request: Any, step: int) -> None:
-    """Begin the step of another token."""
-    user = w.users[thread.user]
-    if user.itl_ns != NEVER:
-        thread.deadline_ns = thread.token_ns + user.itl_ns
-    first, tier = thread.decode, 0
-    if user.decode_tiers > 1:
-        tokens = request.kv_tokens + request.prompt_tokens + step + 1
-        tier = tier_of(w, user.decode_tier, user.decode_tiers, tokens)
-        first += thread.decodes * tier
-    thread.stage = STAGE_DECODE
-    begin(w, thread, first, thread.decodes, step, step + 1, user.prefill_tiers + tier)
-
-
-def tier_of(w: Any, first: int, count: int, tokens: int) -> int:
-    """Return which of several context lengths is the least that holds so many tokens; the last takes whatever comes."""
-    tier = 0
-    while tier < count - 1 and w.values[first + tier] < tokens:
-        tier += 1
-    return tier
-
-
-def begin(w: Any, thread: Any, first: int, count: int, step: int, token: int, graphs: int) -> None:
-    """Begin a step of `count` graphs, which are of set number `graphs` where their copy is switched."""
-    thread.first = first
-    thread.last = count - 1
-    thread.k = 0
-    thread.step = step
-    thread.token = token
-    ready = True
-    if thread.copy != NOBODY and thread.graphs != graphs:
-        ready = make_ready(w, thread, graphs)
-    if ready:
-        call_next(w, thread)
-
-
-def call_next(w: Any, thread: Any) -> None:
-    """Call the next graph of a step; the last before a gap inside the guard keeps its slot."""
-    user = w.users[thread.user]
-    if (
-        w.st.gap_inside
-        and not w.st.whole_request
-        and thread.k == thread.last
-        and thread.token != NEVER
-        and user.gap_step_ns
-    ):
-        thread.holds = 1
-    first = w.requests[thread.request].request << REQUEST_BITS
-    if thread.stage == STAGE_DECODE:
-        execute(w, thread, thread.first + thread.k, user.decode_key, first + thread.step * user.decode_width)
-    elif thread.stage == STAGE_PREFILL:
-        execute(w, thread, thread.first + thread.k, user.prefill_key, first + thread.step * user.prefill_width)
-    elif user.vit_on_host:
-        job = w.jobs[thread.first + thread.k]
-        entry = drawn_entry(user.vit_key, first + thread.step * user.vit_width + job.draw, job.value_count)
-        thread.phase = HOSTING
-        at_ns = w.st.now_ns + w.values[job.first_value + entry]
-        push(w, at_ns, host_place(thread.user, GAP, thread.second), RESUMES, thread.number)
-    else:
-        execute(w, thread, thread.first + thread.k, user.vit_key, first + thread.step * user.vit_width)
+        take_turn_at_copy(w, thread)
+    return True
 
 
 def graph_returned(w: Any, t: int) -> None:
@@ -286,23 +256,6 @@ def graph_returned(w: Any, t: int) -> None:
     push(w, w.st.now_ns + gap_ns, host_place(thread.user, GAP, thread.second), RESUMES, t)
 
 
-def note_token(w: Any, thread: Any) -> None:
-    """Count a token that has just come."""
-    request, now_ns = w.requests[thread.request], w.st.now_ns
-    if not w.st.keeps:
-        if thread.token == 0:
-            tally(w, thread.user, TTFT, now_ns - request.arrived_ns)
-        else:
-            tally(w, thread.user, ITL, now_ns - thread.token_ns)
-    thread.token_ns = now_ns
-    request.tokens = thread.token + 1
-    if thread.token == 0:
-        request.first_token_ns = now_ns
-        thread.deadline_ns = NO_DEADLINE
-    if request.tokens == request.output_tokens:
-        finish(w, thread.user, request)
-
-
 def end_step(w: Any, t: int) -> None:
     """Begin the next step of the request, or the next request."""
     thread = w.threads[t]
@@ -315,8 +268,11 @@ def end_step(w: Any, t: int) -> None:
         else:
             request.vit_done_ns = w.st.now_ns
             if not w.st.keeps:
-                tally(w, thread.user, VIT, w.st.now_ns - request.begun_ns)
-            going = go_over(w, thread, request)
+                tally(w, thread.user, VIT, w.st.now_ns - thread.vit_ns)
+            if w.st.changes:
+                ask_keeper(w, thread, LEAVE_VIT, LEFT)
+            else:
+                going = go_over(w, thread, request)
     elif thread.stage == STAGE_PREFILL and step < thread.chunks:
         begin_chunk(w, thread, step)
     elif thread.token + 1 < request.output_tokens:
@@ -324,13 +280,27 @@ def end_step(w: Any, t: int) -> None:
     else:
         if thread.copy != NOBODY:
             leave_copy(w, thread)
-        end_request(w, thread, request)
-        going = False
+        going = w.st.changes and keeps_dialog(w, thread, request)
+        if not going:
+            end_request(w, thread, request)
     if not going:
-        if w.users[thread.user].own:
-            take_encoded(w, t)
-        else:
-            next_request(w, t)
+        begin_next(w, t)
+
+
+def keeps_dialog(w: Any, thread: Any, request: Any) -> bool:
+    """Let go of the LLM unless its dialog goes on; tell whether that is under way."""
+    thread.in_dialog = int((request.turn + 1) % w.users[thread.user].turns > 0)
+    if not thread.in_dialog:
+        ask_keeper(w, thread, LEAVE_LLM, LEFT)
+    return not thread.in_dialog
+
+
+def begin_next(w: Any, t: int) -> None:
+    """Go on with the next request."""
+    if w.users[w.threads[t].user].own:
+        take_encoded(w, t)
+    else:
+        next_request(w, t)
 
 
 def end_request(w: Any, thread: Any, request: Any) -> None:

@@ -39,6 +39,8 @@ class OtherThreads:
         self.pace = Pace(f"clients.{client.name}", client.spec.outstanding)
         self.uses: list[Use] = []
         """what was loaded"""
+        self.begun = False
+        """it may begin jobs: it has loaded, and so have those for whom it must wait"""
         self.ready = Instant(env)
         self.failure = ""
         if self.spec.arrivals.kind != "closed":
@@ -55,6 +57,7 @@ class OtherThreads:
         yield from self.loader.residency.all_loaded(host_place(self.client.number, GAP, 0))
         if self.failure:
             return
+        self.begun = True
         if self.spec.arrivals.kind == "closed":
             for _ in range(self.spec.outstanding):
                 self.env.process(self._loop())
@@ -75,7 +78,7 @@ class OtherThreads:
     def _start_waiting(self) -> None:
         """Start as many waiting jobs as may be in flight."""
         limit = self.spec.outstanding
-        while self.uses and self.waiting and (not limit or self.in_flight < limit):
+        while self.begun and self.waiting and (not limit or self.in_flight < limit):
             self.in_flight += 1
             self.env.process(self._one(self.waiting.popleft()))
 

@@ -19,7 +19,7 @@ from htpsim.spec.plan import make_plan
 from htpsim.testing.scenarios import random_scenario as small_scenario
 from tests.kernel.compare import differences
 from tests.kernel.test_engines import SCENARIO
-from tests.sim.spice import spiced
+from tests.sim.spice import pressed, spiced
 from tests.sim.strategies import random_scenario
 
 SEEDS = range(60)
@@ -28,8 +28,10 @@ needs_numba = pytest.mark.skipif(not compiled.can_compile(), reason="Numba is mi
 
 
 def under(policy: str, seed: int) -> Scenario:
-    """Return a scenario under a policy, with its parameters' defaults; of two one with what is off by default."""
-    scenario = spiced(seed) if seed % 2 else random_scenario(seed)
+    """Return a scenario under a policy, with its parameters' defaults; two of three with what is off by default."""
+    scenario = spiced(seed) if seed % 3 else random_scenario(seed)
+    if seed % 3 == 1:
+        scenario = pressed(scenario, seed)
     return replace(scenario, guard=replace(scenario.guard, policy=policy, params=()))
 
 

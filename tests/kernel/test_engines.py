@@ -25,9 +25,7 @@ SCENARIO = Scenario(
     run=Run(duration_ns=5_000),
     instances=tuple(instance(f"vlm{n}", vit=vit(50), llm=llm((30,), (20,)), arrivals=closed(100)) for n in range(2)),
 )
-NOT_KNOWN = replace(
-    SCENARIO, instances=(replace(SCENARIO.instances[0], vit_residency="request"), SCENARIO.instances[1])
-)
+NOT_KNOWN = replace(SCENARIO, device=replace(PLAIN, cores=62))
 
 
 @pytest.fixture(autouse=True)
@@ -55,9 +53,9 @@ def test_what_the_kernel_does_not_know_is_named() -> None:
     log = simulate(NOT_KNOWN, engine="auto")
 
     assert (log.engine, log.engine_why) == (
-        "reference", 'the compiled engine does not know instances.vlm0.vit_residency',
+        "reference", "the compiled engine does not know 63 guards and cores, of at most 62",
     )  # fmt: skip
-    with pytest.raises(ScenarioError, match=r"got 'kernel', which does not know instances\.vlm0\.vit_residency"):
+    with pytest.raises(ScenarioError, match=r"got 'kernel', which does not know 63 guards and cores"):
         simulate(NOT_KNOWN, engine="kernel")
 
 
@@ -137,7 +135,7 @@ def test_tallies_on_threads_are_those_of_one_thread() -> None:
 
 
 def test_a_tally_of_what_the_kernel_does_not_know_is_refused() -> None:
-    with pytest.raises(ScenarioError, match=r"tally: got instances\.vlm0\.vit_residency"):
+    with pytest.raises(ScenarioError, match="tally: got 63 guards and cores"):
         tally(NOT_KNOWN)
 
 
@@ -150,11 +148,11 @@ def test_the_command_line_chooses_the_engine() -> None:
 
 
 def test_the_command_line_says_why_it_was_the_reference_engine() -> None:
-    asked = ["run", "four_vlms", "--for", "1s", "--replication", "0", "--set", "runtime.make_room=idle"]
+    asked = ["run", "four_vlms", "--for", "1s", "--replication", "0", "--set", "device.cores=62"]
 
-    assert "Ran in the reference engine: the compiled engine does not know runtime.make_room." in (
+    assert "Ran in the reference engine: the compiled engine does not know 63 guards and cores, of at most 62." in (
         CliRunner().invoke(cli, asked).stderr
     )
     refused = CliRunner().invoke(cli, [*asked, "--engine", "kernel"], standalone_mode=False)
     assert isinstance(refused.exception, ScenarioError)
-    assert "'kernel', which does not know runtime.make_room" in str(refused.exception)
+    assert "'kernel', which does not know 63 guards and cores" in str(refused.exception)

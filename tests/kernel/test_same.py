@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from htpsim.errors import HtpsimError
 from htpsim.testing.scenarios import random_scenario as small_scenario
 from tests.kernel.compare import differences
-from tests.sim.spice import spiced
+from tests.sim.spice import pressed, spiced
 from tests.sim.strategies import random_scenario
 
 pytestmark = pytest.mark.slow
@@ -33,3 +33,8 @@ def test_over_every_policy_and_its_parameters(seed: int, replication: int) -> No
 @given(seed=st.integers(0, 2**32))
 def test_over_what_is_off_by_default(seed: int) -> None:
     assert differences(spiced(seed)) == []
+
+
+@given(seed=st.integers(0, 2**32))
+def test_over_copies_that_come_and_go(seed: int) -> None:
+    assert differences(pressed(spiced(seed), seed)) == []

@@ -18,6 +18,7 @@ from htpsim.sim.loads import load_alone
 from htpsim.spec import Run, Scenario
 from htpsim.spec.plan import make_plan
 from tests.sim.build import PLAIN, UNIFORM, closed, instance, llm, other, vit
+from tests.sim.spice import pressed, spiced
 from tests.sim.strategies import random_scenario
 
 pytestmark = pytest.mark.slow
@@ -33,7 +34,7 @@ def tally_of(scenario: Scenario, *, compiled: bool = False) -> Tally | None:
 
 @given(seed=st.integers(0, 2**32))
 def test_counts_and_sums_are_exact_and_quantiles_within_their_bin(seed: int) -> None:
-    scenario = random_scenario(seed)
+    scenario = pressed(spiced(seed), seed) if seed % 2 else random_scenario(seed)
     found = tally_of(scenario)
     if found is None:
         return
@@ -69,6 +70,7 @@ def test_its_memory_does_not_grow_with_time() -> None:
     )
     plan = make_plan(scenario)
     from htpsim.kernel.engine import run
+    from htpsim.kernel.keeping import Keeping
     from htpsim.kernel.layout import Layout
     from htpsim.kernel.store import Store
     from htpsim.sched import policy_class
@@ -76,8 +78,9 @@ def test_its_memory_does_not_grow_with_time() -> None:
     sizes = []
     for times in (1, 10):
         longer = replace(plan, scenario=replace(scenario, run=Run(duration_ns=20_000 * times)))
-        store = Store(Layout(longer, load_alone(plan), 0, policy_class("sfq"), keeps=False))
-        run(store)
+        loaded = load_alone(plan)
+        store = Store(Layout(longer, loaded, 0, policy_class("sfq"), keeps=False))
+        run(store, Keeping(store, plan, loaded))
         sizes.append((store.state.requests, store.state.rows, len(store.world.requests), len(store.world.heap)))
 
     assert sizes[0] == sizes[1]

@@ -84,3 +84,23 @@ def _instance(rng: random.Random, scenario: Scenario, instance: Instance) -> Ins
             arrivals = Arrivals(kind="periodic", period_ns=rng.randint(20, 90))
         given |= {"vit_thread": "own", "arrivals": arrivals}
     return replace(instance, **given)
+
+
+def pressed(scenario: Scenario, seed: int) -> Scenario:
+    """Return the scenario with little room, so that copies are unloaded and loaded again as it runs."""
+    rng = random.Random(f"pressed {seed}")
+    makes_room = rng.choice((True, True, False))
+    return replace(
+        scenario,
+        device=replace(
+            scenario.device,
+            dram_budget_bytes=rng.randint(24, 40) if makes_room else rng.choice((None, 60)),
+            load_bandwidth=rng.choice((BYTE_A_NS, BYTE_A_NS, None)),
+            leak_bytes=rng.choice((0, 0, 0, 1)),
+        ),
+        runtime=replace(scenario.runtime, make_room="idle" if makes_room else "never"),
+        instances=tuple(
+            replace(i, vit_residency="request" if i.vit is not None and rng.random() < 0.5 else "stays")
+            for i in scenario.instances
+        ),
+    )

@@ -15,6 +15,7 @@ from htpsim.results import RunLog
 from htpsim.sim import simulate
 from htpsim.spec import Arrivals, Device, Instance, Registry, Runtime, Scenario
 from tests.sim.build import PLAIN, executes, instance, llm, requests, run, vit
+from tests.sim.spice import pressed
 from tests.sim.strategies import random_scenario
 
 BYTE_A_NS = 10**9
@@ -163,27 +164,17 @@ def test_a_leak_stops_the_instance_after_as_many_loads_as_the_division_says() ->
     assert "dram_budget_bytes" in log.failed["a"]
 
 
-def pressed(seed: int) -> Scenario:
-    scenario = random_scenario(seed)
-    return replace(
-        scenario,
-        device=replace(scenario.device, dram_budget_bytes=24 + seed % 17, load_bandwidth=BYTE_A_NS),
-        runtime=replace(scenario.runtime, make_room="idle"),
-        instances=tuple(
-            replace(i, vit_residency="request" if i.vit is not None and n % 2 else "stays")
-            for n, i in enumerate(scenario.instances)
-        ),
-    )
-
-
 @pytest.mark.slow
 @given(st.integers(0, 2**32))
 def test_no_rule_is_broken_under_pressure(seed: int) -> None:
-    is_sound(simulate(pressed(seed), check=True))
+    is_sound(simulate(pressed(random_scenario(seed), seed), check=True))
 
 
 def test_the_corpus_does_press() -> None:
-    unloads = [sum(load.role == "unloaded" for load in simulate(pressed(seed)).loads) for seed in range(25)]
+    unloads = [
+        sum(load.role == "unloaded" for load in simulate(pressed(random_scenario(seed), seed)).loads)
+        for seed in range(25)
+    ]
     assert sum(count > 1 for count in unloads) > 5
 
 
