@@ -19,7 +19,7 @@ from htpsim.cli.terminal import show, show_json, working
 
 ADDS: Final = {
     "cluster": "htpsim sweep --cluster: points on several machines",
-    "measure": "your own measurements with ONNX Runtime, to calibrate from",
+    "measure": "htpsim measure: your own model in ONNX Runtime, as a preset",
     "notebook": "JupyterLab, for the notebooks",
     "parquet": "records as Parquet files",
     "perfetto": "htpsim export --format perfetto",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -81,12 +81,15 @@ def progress(title: str) -> Iterator[Progress | None]:
 
 
 @contextmanager
-def working(title: str) -> Iterator[None]:
-    """Show on a terminal that something without a measure of progress is under way; nothing with -q."""
+def working(title: str) -> Iterator[Callable[[str], None]]:
+    """Show on a terminal that something without a measure of progress is under way; nothing with -q.
+
+    What it gives changes the title.
+    """
     if _quiet() or not sys.stderr.isatty():
-        yield
+        yield lambda _: None
         return
     from htpsim.report.cells import console
 
-    with console(stderr=True).status(title):
-        yield
+    with console(stderr=True).status(title) as status:
+        yield status.update

@@ -34,6 +34,8 @@ class Calibration:
     """Tables whose leaves are plain values, or values with their source."""
 
     warnings: tuple[str, ...]
+    heading: tuple[str, ...] = ()
+    """Lines on top of the file; by default what it was calibrated from."""
 
     @property
     def values(self) -> tuple[tuple[str, Leaf], ...]:
@@ -43,7 +45,7 @@ class Calibration:
     def to_toml(self) -> str:
         """Return the scenario file's text; the same files give the same text."""
         head = [
-            f"Written by htpsim calibrate from {', '.join(self.files)}.",
+            *(self.heading or (f"Written by htpsim calibrate from {', '.join(self.files)}.",)),
             "Every figure names where it stands; what is not here is a default of htpsim, and `htpsim run` lists those "
             "that are assumed.",
             *(f"! {warning}" for warning in self.warnings),

@@ -44,10 +44,10 @@ def csv_lines(result: RunResult, client: str | None = None) -> Iterator[str]:
     Msg Timestamp,Message,Time,Unit of Measurement,Timing Source,Event Level,Event Identifier,Event Number
     """
     log, device = result.log, result.log.scenario.device
-    yield _line("source", what(log))
-    yield _line(*COLUMNS, NUMBER)
+    yield csv_line("source", what(log))
+    yield csv_line(*COLUMNS, NUMBER)
     if log.ready_ns > 0:
-        yield _line(log.ready_ns // NS_PER_US, "INIT", number_us(log.ready_ns), "US", "NETRUN", "ROOT", "null", "")
+        yield csv_line(log.ready_ns // NS_PER_US, "INIT", number_us(log.ready_ns), "US", "NETRUN", "ROOT", "null", "")
     for graph in graph_profiles(result, client):
         events = events_of(device, graph.rows)
         for row in graph.rows:
@@ -56,7 +56,7 @@ def csv_lines(result: RunResult, client: str | None = None) -> Iterator[str]:
                 digits = number_us(value) if event.unit == "us" else value
                 identifier, source = _labelled(event, f"Graph {graph.index}: {graph.name}")
                 number = "" if event.number is None else event.number
-                yield _line(
+                yield csv_line(
                     row.returned_ns // NS_PER_US, "EXECUTE", digits, UNITS[event.unit], source, "ROOT", identifier,
                     number,
                 )  # fmt: skip
@@ -67,7 +67,8 @@ def _labelled(event: QnnEvent, graph: str) -> tuple[str, str]:
     return (graph, "NETRUN") if event.name == NETRUN else (event.name, "BACKEND")
 
 
-def _line(*fields: object) -> str:
+def csv_line(*fields: object) -> str:
+    """Return fields as a line of a CSV, without its end."""
     text = io.StringIO()
     csv.writer(text, lineterminator="").writerow(fields)
     return text.getvalue()
