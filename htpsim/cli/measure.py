@@ -58,7 +58,7 @@ class Assigned(click.ParamType[tuple[str, int]]):
               help="Of it: blocks, width, tokens, past; repeatable.")  # fmt: skip
 @click.option("--save", type=_FILE, metavar="FILE", help="Of it: keep it, to run the same elsewhere.")
 @click.option("--threads", type=Numbers(), default=(1,), metavar="N,N", help="Threads, each measured; by default 1.")
-@click.option("--runs", type=click.IntRange(1), default=200, metavar="N", help="Warm runs; p99 needs the 200 it has.")
+@click.option("--runs", type=click.IntRange(1), default=200, metavar="N", help="Warm runs; a p99 needs 200.")
 @click.option("--for", "duration", type=Duration(), default="60s", metavar="TIME",
               help="At most so long, each; by default 60s.")  # fmt: skip
 @click.option(
@@ -82,8 +82,8 @@ def measure(  # noqa: PLR0913, PLR0917 - a parameter for each option
 ) -> None:  # fmt: skip
     """Measure a model in ONNX Runtime on this machine.
 
-    Latency of warm runs, the first run, loading, memory, and signs of noise. Needs the extra: pip install
-    "htpsim[measure]". What a file is written for several --threads, is of the first of them.
+    Latency of warm runs, the first run, loading, memory, and signs of noise. With several --threads, a file that is
+    written holds the first of them. Needs the extra: pip install "htpsim[measure]".
     """
     _refuse(model, builtin, sizes, save, {"-o": output, "--qnn-viewer": qnn_viewer, "--qnn-csv": qnn_csv}, role)
     with working("measuring") as told:

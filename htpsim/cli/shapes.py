@@ -24,6 +24,13 @@ JSON: Final[dict[str, Shape]] = {
         "precision": "how narrow the intervals are, where that was asked, else null",
         "replications": "a list of summaries, each as in [columns](columns.md#figures-summaryjson)",
     },
+    "measure": {
+        "model": "its title, SHA-256, sizes, opset, number of nodes, dimensions that were filled, seed of its inputs",
+        "machine": "processor, system, runtime, date, command",
+        "cold_load_ns": "the first load",
+        "cold": "in which sense it was cold",
+        "threads": "a list: what was asked, load, first and warm runs, memory, doubts, every run, operators",
+    },
     "compare": {
         "title": "title of the file",
         "question": "its question",
