@@ -19,6 +19,7 @@ from htpsim.kernel import NeedsReference, unsupported
 from htpsim.kernel import simulate as simulate_kernel
 from htpsim.kernel import tally as tally_kernel
 from htpsim.kernel.compiled import can_compile, is_compiled
+from htpsim.kernel.shapes import shape_of
 from htpsim.results.log import RunLog
 from htpsim.results.tally import Tally
 from htpsim.sched import POLICIES, policy_class
@@ -165,16 +166,19 @@ def choose_engine(scenario: Scenario, engine: Engine | None = None, *, check: bo
         return "reference", "" if check else f"the compiled engine does not know {unknown}"
     if not can_compile():
         return "reference", ""
-    executes = estimated_executes(make_plan(scenario))
+    plan = make_plan(scenario)
+    executes = estimated_executes(plan)
     own = scenario.guard.policy in POLICIES  # a user's policy is compiled when that is asked for
     if own and executes * scenario.run.replications > WORTH_COMPILING:
         return "kernel", ""
-    return ("kernel" if executes > WORTH_LOADING and at_hand(scenario) else "reference"), ""
+    return ("kernel" if executes > WORTH_LOADING and at_hand(scenario, plan) else "reference"), ""
 
 
-def at_hand(scenario: Scenario) -> bool:
-    """Tell whether the compiled engine knows a scenario and was compiled for its policy before."""
-    return not unsupported(scenario) and is_compiled(policy_class(scenario.guard.policy))
+def at_hand(scenario: Scenario, plan: Plan | None = None) -> bool:
+    """Tell whether the compiled engine knows a scenario and was compiled for its policy and its features before."""
+    if unsupported(scenario):
+        return False
+    return is_compiled(policy_class(scenario.guard.policy), shape_of(plan or make_plan(scenario), keeps=True))
 
 
 def estimated_executes(plan: Plan) -> float:

@@ -13,7 +13,7 @@ import os
 import sys
 import tempfile
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib.metadata import version
@@ -24,11 +24,12 @@ from typing import Any, Final
 import numpy as np
 
 from htpsim.device.records import NOBODY
-from htpsim.kernel import entries
-from htpsim.kernel.binding import Binder, Stand
+from htpsim.kernel import draws, entries, steps
+from htpsim.kernel.binding import Binder, Function, Stand
 from htpsim.kernel.fields import INTEGERS, SINGLE, TABLES
 from htpsim.kernel.layout import Layout
-from htpsim.kernel.store import ENTRIES, ROOMS, Store, policy_in_place
+from htpsim.kernel.shapes import Shape, differs
+from htpsim.kernel.store import ROOMS, Store, policy_in_place
 from htpsim.kernel.world import NAMES, Array, Memory
 from htpsim.sched import Policy
 from htpsim.sched.policy import ACCOUNT_FIELDS, LANE_FIELDS
@@ -89,24 +90,31 @@ def _base() -> Path:
 
 
 @lru_cache(maxsize=64)
-def digests(policy: type[Policy]) -> Mapping[str, str]:
-    """Return, for each function that is called from outside, the digest of what would be compiled for a policy."""
-    binder = Binder(policy_in_place(policy) | {_WORLD_AT: Stand(layout_of(policy))})
-    return {name: binder.digest(_entry(name)) for name in ENTRIES}
+def digest(policy: type[Policy], shape: Shape) -> str:
+    """Return the digest of what would be compiled for a policy and a shape."""
+    return Binder(_in_place(policy, shape)).digest(entries.enter)
 
 
-def is_compiled(policy: type[Policy]) -> bool:
-    """Tell whether the loop was compiled for a policy before and lies on the disk; asks no Numba."""
-    if not can_compile():
-        return False
-    return all(any(cache_folder().glob(f"*/*{digest[:DIGEST]}*.nbi")) for digest in digests(policy).values())
+def _in_place(policy: type[Policy], shape: Shape, world_at: Any = None, fetch: Any = None) -> dict[tuple[str, str], Any]:
+    """Return what stands in the place of other functions where the loop is compiled."""
+    return {
+        **policy_in_place(policy),
+        _WORLD_AT: Stand(f"{layout_of(policy)}-{shape.name}", world_at),
+        (steps.__name__, "expect"): draws.fetch_ahead,
+        (draws.__name__, "fetch"): Stand("fetch", fetch),
+    }
+
+
+def is_compiled(policy: type[Policy], shape: Shape) -> bool:
+    """Tell whether the loop was compiled for a policy and a shape before and lies on the disk; asks no Numba."""
+    return can_compile() and any(cache_folder().glob(f"*/*{digest(policy, shape)[:DIGEST]}*.nbi"))
 
 
 @lru_cache(maxsize=64)
-def functions_for(policy: type[Policy]) -> Mapping[str, Callable[..., Any]]:
-    """Return the loop's functions for a policy: from the disk, or compiled now, which takes its time."""
+def function_for(policy: type[Policy], shape: Shape) -> Function:
+    """Return the loop's function for a policy and a shape: from the disk, or compiled now, which takes its time."""
     with _caching():
-        return _from_disk(policy) or _compiled(policy)
+        return _from_disk(policy, shape) or _compiled(policy, shape)
 
 
 @contextmanager
@@ -123,52 +131,43 @@ def _caching() -> Iterator[None]:
         config.CACHE_DIR = before
 
 
-def _from_disk(policy: type[Policy]) -> dict[str, Callable[..., Any]] | None:
-    """Return the functions as they were compiled before; the many that they call are not even looked at."""
+def _from_disk(policy: type[Policy], shape: Shape) -> Function | None:
+    """Return the function as it was compiled before; the many that it calls are not even looked at."""
     import numba
 
-    import htpsim.kernel.pointers  # noqa: F401 - what was compiled knows its types
-
-    if not is_compiled(policy):
+    if not is_compiled(policy, shape):
         return None
-    found = {}
-    for name, digest in digests(policy).items():
-        function = numba.njit(cache=True, **OPTIONS)(_named(_copy(_entry(name)), digest))
-        try:
-            function.compile(_signature(name))
-        except numba.core.errors.NumbaError:
-            return None  # what lies there is for another processor
-        found[name] = function
-    return found
+    function = numba.njit(cache=True, **OPTIONS)(_named(_copy(entries.enter), digest(policy, shape)))
+    try:
+        function.compile(_signature())
+    except numba.core.errors.NumbaError:
+        return None  # what lies there is for another processor
+    made: Function = function
+    return made
 
 
-def _compiled(policy: type[Policy]) -> dict[str, Callable[..., Any]]:
-    """Return the functions, compiled."""
+def _compiled(policy: type[Policy], shape: Shape) -> Function:
+    """Return the function, compiled."""
     import numba
 
-    from htpsim.kernel.pointers import world_at
+    from htpsim.kernel.parts import Part, WholeCompiler
+    from htpsim.kernel.pointers import fetch, world_at
 
-    stand = Stand(layout_of(policy), world_at(world_type(policy)))
+    in_place = _in_place(policy, shape, world_at(world_type(policy, shape)), fetch)
 
-    def finish(function: types.FunctionType, digest: str) -> Callable[..., Any]:
-        ours = function.__module__.startswith(PACKAGE)
-        outer = function.__module__ == entries.__name__
-        options = (OPTIONS if ours else USER_OPTIONS) | ({} if outer else INNER)
-        if function.__module__.startswith(RULES):
-            options |= {"forceinline": True}
-        made: Callable[..., Any] = numba.njit(cache=True, **options)(_named(function, digest))
-        return made
+    def finish(function: types.FunctionType, name: str) -> Function:
+        _named(function, name)
+        made: Any
+        if function.__module__ == entries.__name__:
+            made = numba.njit(cache=True, pipeline_class=WholeCompiler, **OPTIONS)(function)
+        elif function.__module__.startswith(PACKAGE):
+            made = Part(function, inline=function.__module__.startswith(RULES))
+        else:
+            made = numba.njit(**USER_OPTIONS, **INNER)(function)
+        return made  # type: ignore[no-any-return]
 
-    binder = Binder(policy_in_place(policy) | {_WORLD_AT: stand}, finish)
-    found = {name: binder.bind(_entry(name)) for name in ENTRIES}
-    for name, function in found.items():
-        function.compile(_signature(name))  # type: ignore[attr-defined]
-    return found
-
-
-def _entry(name: str) -> types.FunctionType:
-    """Return one of the functions that are called from outside."""
-    function: types.FunctionType = getattr(entries, f"enter_{name}")
+    function = Binder(in_place, finish).bind(entries.enter)
+    function.compile(_signature())  # type: ignore[attr-defined]
     return function
 
 
@@ -184,12 +183,11 @@ def _named(function: types.FunctionType, digest: str) -> types.FunctionType:
     return function
 
 
-def _signature(name: str) -> Any:
-    """Return the types of a function's arguments: an address, and for one of them the number of a job."""
+def _signature() -> Any:
+    """Return the types of the function's arguments: an address, what to do, and the number of a job."""
     import numba
 
-    arguments = 2 if name == "note_in_flight" else 1
-    return (numba.int64,) * arguments
+    return (numba.int64,) * 3
 
 
 def _fields(policy: type[Policy]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -204,21 +202,21 @@ def layout_of(policy: type[Policy]) -> str:
     return hashlib.sha256(repr(_fields(policy)).encode()).hexdigest()[:12] + checked
 
 
-def world_type(policy: type[Policy]) -> Any:
-    """Return the type of a world whose lanes are those of a policy."""
+def world_type(policy: type[Policy], shape: Shape) -> Any:
+    """Return the type of a world whose lanes are those of a policy, with the fields fixed that a shape fixes."""
     from htpsim.kernel.pointers import Integers, Record, Records, Several, WorldType
 
     layout = layout_of(policy)
     lane_fields, account_fields = _fields(policy)
     tables: dict[str, Any] = {}
     for name, fields in TABLES.items():
-        record = Record(name, tuple(dict.fromkeys(fields)))
+        record = Record(name, tuple(dict.fromkeys(fields)), shape.fixed(name))
         tables[name] = record if name in SINGLE else Records(record)
     tables["lanes"] = Records(Record(f"lane.{layout}", lane_fields))
     accounts = Records(Record(f"account.{layout}", account_fields), layout.endswith("checked"))
     tables["accounts"] = Several(accounts)
     tables |= {name: Integers(name) for name in INTEGERS}
-    return WorldType(layout, {name: tables[name] for name in NAMES})
+    return WorldType(f"{layout}-{shape.name}", {name: tables[name] for name in NAMES})
 
 
 class CompiledStore(Store):
@@ -235,7 +233,8 @@ class CompiledStore(Store):
         for name in NAMES:
             self._point(name)
         self.world = self.addresses.ctypes.data
-        self.functions = functions_for(layout.policy)
+        assert not differs(self.memory.arrays, layout.shape)
+        self.enter = function_for(layout.policy, layout.shape)
         for name, _, room in ROOMS:
             setattr(self.state, room, len(self.memory.arrays[name]) - layout.margins[name])
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from htpsim.device.records import DONE as JOB_DONE
 from htpsim.device.records import NEVER
+from htpsim.kernel.entries import ADVANCE, OPEN
 from htpsim.kernel.events import NO_TIME
 from htpsim.kernel.fields import ASKS, ENDED, FAULT, ROOM, THREADS
 from htpsim.kernel.keeping import Keeping
@@ -124,10 +125,10 @@ def _store(layout: Layout, compiled: bool | None) -> Store:
 
 def run(store: Store, keeping: Keeping) -> None:
     """Go through the whole run, making room when the loop asks for it, and asking for copies that it needs."""
-    store.call("open_run")
+    store.call(OPEN)
     while True:
         try:
-            stop = store.call("advance")
+            stop = store.call(ADVANCE)
         except (IndexError, ZeroDivisionError) as error:  # a user's policy; nothing else can
             raise NeedsReference("") from error
         if stop == ROOM:

@@ -9,6 +9,7 @@ import numpy as np
 from htpsim.device.records import GRID, LATENCY, NEVER, NOBODY
 from htpsim.kernel.events import NO_TIME
 from htpsim.kernel.fields import CLOSED, PERIODIC, POISSON, REPLAY
+from htpsim.kernel.shapes import shape_of
 from htpsim.kernel.tallying import MEASURES
 from htpsim.kernel.world import Memory
 from htpsim.results.columns import PATH_BYPASS, PATH_GENIE, PATH_QNN
@@ -82,6 +83,7 @@ class Layout:
     ) -> None:
         self.plan = plan
         self.keeps = keeps
+        self.shape = shape_of(plan, keeps=keeps)
         self.loaded = loaded
         self.replication = replication
         self.policy = policy

@@ -16,6 +16,7 @@ Imported only where something is compiled: it imports Numba.
 from __future__ import annotations
 
 import operator
+from collections.abc import Mapping
 from typing import Any
 
 from numba.core import cgutils, types
@@ -30,12 +31,13 @@ _ROOT = "htpsim"
 
 
 class Record(types.Type):
-    """A record: int64 fields one behind the other."""
+    """A record: int64 fields one behind the other, some of them fixed: code is compiled for their values."""
 
-    def __init__(self, table: str, fields: tuple[str, ...]) -> None:
+    def __init__(self, table: str, fields: tuple[str, ...], fixed: Mapping[str, int] | None = None) -> None:
         self.table = table
         self.places = {field: n for n, field in enumerate(fields)}
-        super().__init__(name=f"record.{table}")
+        self.fixed = dict(fixed or {})
+        super().__init__(name=f"record.{table}.{sorted(self.fixed.items())}")
 
 
 class Records(types.Type):
@@ -44,7 +46,7 @@ class Records(types.Type):
     def __init__(self, record: Record, checked: bool = False) -> None:
         self.record = record
         self.checked = checked
-        super().__init__(name=f"records.{record.table}.{checked}")
+        super().__init__(name=f"records.{record.name}.{checked}")
 
 
 class Several(types.Type):
@@ -52,7 +54,7 @@ class Several(types.Type):
 
     def __init__(self, records: Records) -> None:
         self.records = records
-        super().__init__(name=f"several.{records.record.table}.{records.checked}")
+        super().__init__(name=f"several.{records.name}")
 
 
 class Integers(types.Type):
@@ -108,6 +110,8 @@ class _RecordFields(AttributeTemplate):
 
 @lower_getattr_generic(Record)
 def _read_field(context: Any, builder: Any, kind: Record, value: Any, field: str) -> Any:
+    if field in kind.fixed:
+        return ir.Constant(_I64, kind.fixed[field])
     place = _at(builder, value, kind.places[field])
     return _apart(builder, builder.load(place), f"{kind.table}.{field}")
 
@@ -115,6 +119,8 @@ def _read_field(context: Any, builder: Any, kind: Record, value: Any, field: str
 @lower_setattr_generic(Record)
 def _write_field(context: Any, builder: Any, sig: Any, arguments: Any, field: str) -> None:
     kind = sig.args[0]
+    if field in kind.fixed:
+        return
     place = _at(builder, arguments[0], kind.places[field])
     _apart(builder, builder.store(arguments[1], place), f"{kind.table}.{field}")
 
@@ -201,3 +207,18 @@ def world_at(world: WorldType) -> Any:
         return signature(world, types.int64), generate
 
     return at
+
+
+@intrinsic
+def fetch(typing_context: Any, table: Any, place: Any) -> Any:
+    """Have a place of a list of integers fetched into the nearest cache."""
+
+    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+        flag = ir.IntType(32)
+        pointer = builder.bitcast(_at(builder, *arguments), ir.IntType(8).as_pointer())
+        kind = ir.FunctionType(ir.VoidType(), [pointer.type, flag, flag, flag])
+        prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        builder.call(prefetch, [pointer, flag(0), flag(3), flag(1)])
+        return context.get_dummy_value()
+
+    return signature(types.none, table, types.int64), generate

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from htpsim.device.records import NEVER, NOBODY
-from htpsim.kernel.draws import drawn_entry
+from htpsim.kernel.draws import drawn_entry, expect
 from htpsim.kernel.events import GAP, host_place, push
 from htpsim.kernel.executing import REQUEST_BITS, execute
 from htpsim.kernel.fields import HOSTING, RESUMES
@@ -90,19 +90,31 @@ def call_next(w: Any, thread: Any) -> None:
         and user.gap_step_ns
     ):
         thread.holds = 1
-    first = w.requests[thread.request].request << REQUEST_BITS
+    j = thread.first + thread.k
+    index = w.requests[thread.request].request << REQUEST_BITS
     if thread.stage == STAGE_DECODE:
-        execute(w, thread, thread.first + thread.k, user.decode_key, first + thread.step * user.decode_width)
+        key, width = user.decode_key, user.decode_width
     elif thread.stage == STAGE_PREFILL:
-        execute(w, thread, thread.first + thread.k, user.prefill_key, first + thread.step * user.prefill_width)
-    elif user.vit_on_host:
-        job = w.jobs[thread.first + thread.k]
-        entry = drawn_entry(user.vit_key, first + thread.step * user.vit_width + job.draw, job.value_count)
-        thread.phase = HOSTING
-        at_ns = w.st.now_ns + w.values[job.first_value + entry]
-        push(w, at_ns, host_place(thread.user, GAP, thread.second), RESUMES, thread.number)
+        key, width = user.prefill_key, user.prefill_width
     else:
-        execute(w, thread, thread.first + thread.k, user.vit_key, first + thread.step * user.vit_width)
+        key, width = user.vit_key, user.vit_width
+    index += thread.step * width
+    if user.vit_on_host and thread.stage == STAGE_VIT:
+        run_on_host(w, thread, w.jobs[j], key, index)
+        return
+    execute(w, thread, j, key, index)
+    if thread.k < thread.last:
+        expect(w, j + 1, key, index)
+    else:
+        expect(w, thread.first, key, index + width)
+
+
+def run_on_host(w: Any, thread: Any, job: Any, key: int, index: int) -> None:
+    """Let a graph run on the host."""
+    entry = drawn_entry(key, index + job.draw, job.value_count)
+    thread.phase = HOSTING
+    at_ns = w.st.now_ns + w.values[job.first_value + entry]
+    push(w, at_ns, host_place(thread.user, GAP, thread.second), RESUMES, thread.number)
 
 
 def note_token(w: Any, thread: Any) -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
 
 from htpsim.device.records import NOBODY
-from htpsim.kernel import guarding, loop
+from htpsim.kernel import entries, guarding
 from htpsim.kernel.binding import Binder, Function
+from htpsim.kernel.entries import CLOSE, NOTE
 from htpsim.kernel.fields import TABLES
 from htpsim.kernel.layout import FEW_THREADS, Layout, new_thread
 from htpsim.kernel.world import Array, array, objects
@@ -25,9 +26,6 @@ ROOMS: Final = (
 )
 """Tables that grow: how many of their records are in use, and how many may be before more are made."""
 
-ENTRIES: Final = ("open_run", "advance", "close_run", "note_in_flight")
-"""Functions of the loop that are called from outside."""
-
 
 def policy_in_place(policy: type[Policy]) -> dict[tuple[str, str], Function]:
     """Return what stands in the place of the policy's functions."""
@@ -35,10 +33,9 @@ def policy_in_place(policy: type[Policy]) -> dict[tuple[str, str], Function]:
 
 
 @lru_cache(maxsize=64)
-def interpreted(policy: type[Policy]) -> Mapping[str, Callable[..., Any]]:
-    """Return the loop's functions, with a policy in its place."""
-    binder = Binder(policy_in_place(policy))
-    return {name: binder.bind(getattr(loop, name)) for name in ENTRIES}
+def interpreted(policy: type[Policy]) -> Function:
+    """Return the loop's function, with a policy in its place."""
+    return Binder(policy_in_place(policy)).bind(entries.enter)
 
 
 class Store:
@@ -47,7 +44,7 @@ class Store:
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self.world: Any = objects(layout.make())
-        self.functions: Mapping[str, Callable[..., Any]] = interpreted(layout.policy)
+        self.enter: Function = interpreted(layout.policy)
         for name, _, room in ROOMS:
             setattr(self.state, room, len(getattr(self.world, name)) - layout.margins[name])
 
@@ -64,9 +61,9 @@ class Store:
         """Return the first `count` records of a table as an array."""
         return array(name, getattr(self.world, name)[:count])
 
-    def call(self, name: str, *arguments: int) -> int:
-        """Call a function of the loop; return what it returns."""
-        return self.functions[name](self.world, *arguments) or 0
+    def call(self, what: int, j: int = NOBODY) -> int:
+        """Call the loop to do something; return why it left."""
+        return int(self.enter(self.world, what, j))
 
     def extend(self, name: str, records: Sequence[Mapping[str, int]]) -> None:
         """Add records to a table."""
@@ -135,11 +132,11 @@ class Store:
 
     def rows(self) -> tuple[Array, int]:
         """Return the rows of all graphExecutes, and how many of the last ones had not returned at the end."""
-        self.call("close_run")
+        self.call(CLOSE)
         jobs = self.in_flight()
         self.make_room(len(jobs))
         for j in jobs:
-            self.call("note_in_flight", j)
+            self.call(NOTE, j)
         return self.table("rows", int(self.state.rows)), len(jobs)
 
 
