@@ -156,14 +156,15 @@ import time
 begun = time.process_time()
 from benchmarks.workload import scenario
 from htpsim.kernel import tally
-from htpsim.kernel.compiled import functions_for
+from htpsim.kernel.compiled import function_for
+from htpsim.kernel.shapes import shape_of
 from htpsim.sched import Sfq
 from htpsim.sim.loads import load_alone
 from htpsim.spec.plan import make_plan
 plan = make_plan(scenario("constant", bandwidth=False, genie=True, seconds={seconds}))
 loaded = load_alone(plan)
 ready = time.process_time()
-functions_for(Sfq)
+function_for(Sfq, shape_of(plan, keeps=False))
 made = time.process_time()
 count = tally(plan, loaded, compiled=True).executes
 import resource

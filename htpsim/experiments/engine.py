@@ -31,7 +31,7 @@ from htpsim.spec.plan import Plan, make_plan
 Engine = Literal["auto", "reference", "kernel"]
 ENGINES: Final = ("auto", "reference", "kernel")
 
-WORTH_COMPILING: Final = 2_000_000
+WORTH_COMPILING: Final = 1_000_000
 """GraphExecutes that the reference engine takes as long for as compiling takes, and more."""
 WORTH_LOADING: Final = 50_000
 """GraphExecutes that it takes as long for as loading what was compiled takes."""

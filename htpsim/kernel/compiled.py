@@ -95,7 +95,9 @@ def digest(policy: type[Policy], shape: Shape) -> str:
     return Binder(_in_place(policy, shape)).digest(entries.enter)
 
 
-def _in_place(policy: type[Policy], shape: Shape, world_at: Any = None, fetch: Any = None) -> dict[tuple[str, str], Any]:
+def _in_place(
+    policy: type[Policy], shape: Shape, world_at: Any = None, fetch: Any = None
+) -> dict[tuple[str, str], Any]:
     """Return what stands in the place of other functions where the loop is compiled."""
     return {
         **policy_in_place(policy),
@@ -155,23 +157,25 @@ def _compiled(policy: type[Policy], shape: Shape) -> Function:
 
     in_place = _in_place(policy, shape, world_at(world_type(policy, shape)), fetch)
 
+    njit: Any = numba.njit
+
     def finish(function: types.FunctionType, name: str) -> Function:
         _named(function, name)
-        made: Any
+        made: Function
         if function.__module__ == entries.__name__:
-            made = numba.njit(cache=True, pipeline_class=WholeCompiler, **OPTIONS)(function)
+            made = njit(cache=True, pipeline_class=WholeCompiler, **OPTIONS)(function)
         elif function.__module__.startswith(PACKAGE):
             made = Part(function, inline=function.__module__.startswith(RULES))
         else:
-            made = numba.njit(**USER_OPTIONS, **INNER)(function)
-        return made  # type: ignore[no-any-return]
+            made = njit(**USER_OPTIONS, **INNER)(function)
+        return made
 
-    function = Binder(in_place, finish).bind(entries.enter)
-    function.compile(_signature())  # type: ignore[attr-defined]
-    return function
+    made = Binder(in_place, finish).bind(entries.enter)
+    made.compile(_signature())  # type: ignore[attr-defined]
+    return made
 
 
-def _copy(function: types.FunctionType) -> types.FunctionType:
+def _copy(function: Any) -> types.FunctionType:
     copy = types.FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__)
     copy.__module__ = function.__module__
     return copy
@@ -233,7 +237,7 @@ class CompiledStore(Store):
         for name in NAMES:
             self._point(name)
         self.world = self.addresses.ctypes.data
-        assert not differs(self.memory.arrays, layout.shape)
+        assert not differs(self.memory.arrays, layout.counts(), layout.shape)
         self.enter = function_for(layout.policy, layout.shape)
         for name, _, room in ROOMS:
             setattr(self.state, room, len(self.memory.arrays[name]) - layout.margins[name])

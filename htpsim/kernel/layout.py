@@ -127,6 +127,10 @@ class Layout:
         self.state()
         return memory
 
+    def counts(self) -> dict[str, int]:
+        """Return how many records those tables have that have room for one more where they have none."""
+        return {"users": len(self.plan.clients), "threads": len(self.threads), "jobs": len(self.jobs)}
+
     def device(self) -> None:
         """Fill in the device, its cores and contexts."""
         device = self.plan.scenario.device

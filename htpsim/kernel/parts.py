@@ -9,7 +9,7 @@ Imported only where something is compiled: it imports Numba.
 """
 
 # Numba types its own code in part only.
-# mypy: disable-error-code="misc, no-untyped-call, untyped-decorator"
+# mypy: disable-error-code="attr-defined, misc, no-untyped-call, untyped-decorator"
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ import types as python
 from collections.abc import Iterator
 from typing import Any
 
-import llvmlite.binding as llvm
 from numba.core import compiler, imputils, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.datamodel import models, register_default
@@ -58,19 +57,12 @@ class PartLibrary(JITCodeLibrary):
 class WholeLibrary(JITCodeLibrary):
     """A function that is called from outside, with all parts that it reaches."""
 
-    def add_ir_module(self, ir_module: Any) -> None:
-        """Take in the code of the function itself or of what calls it from Python."""
-        super().add_ir_module(ir_module)
-
     def _optimize_final_module(self) -> None:
         own = {function.name for function in _defined(self._final_module)}
         _take_in(self._final_module, self._parts)
         for function in _defined(self._final_module):
             if function.name not in own:
                 function.linkage = "internal"
-        for variable in self._final_module.global_variables:
-            if variable.linkage == llvm.Linkage.common and not variable.name.startswith(_ENVIRONMENT):
-                variable.linkage = "internal"
         passes, builder = self._codegen._module_pass_manager()
         passes.run(self._final_module, builder)
 
@@ -79,9 +71,6 @@ class WholeLibrary(JITCodeLibrary):
         self._parts = tuple(self._linking_libraries)
         self._linking_libraries = []
         super().finalize()
-
-
-_ENVIRONMENT = "_ZN08NumbaEnv"
 
 
 def _defined(module: Any) -> Iterator[Any]:
@@ -135,15 +124,13 @@ class Part:
         found = self.compiled.get(arguments)
         if found is None:
             typing, target = cpu_target.typing_context, cpu_target.target_context
-            flags = compiler.Flags()
+            flags: Any = compiler.Flags()
             flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = flags.no_rewrites = True
             flags.nrt = True
             flags.error_model = "numpy"
             flags.forceinline = self.inline
             library = PartLibrary(target.codegen(), self.function.__qualname__)
-            found = compiler.compile_extra(
-                typing, target, self.function, arguments, None, flags, {}, library=library
-            )
+            found = compiler.compile_extra(typing, target, self.function, arguments, None, flags, {}, library=library)
             found.library._ensure_finalized()
             target.insert_user_function((self, arguments), found.fndesc, [found.library])
             self.compiled[arguments] = found

@@ -1,4 +1,4 @@
-"""What a scenario does not use: fields of the tables that keep one value through a run, so that code is compiled for it.
+"""What a scenario does not use: fields of the tables that keep one value through a run, for which code is compiled.
 
 There are few shapes, because each is compiled for itself: *plain* is VLMs whose graphs take a core each, at one
 priority, on cores of one speed; *shared* is that with DRAM bandwidth; *full* is everything. Each keeps records or not.
@@ -114,11 +114,14 @@ def _is_special(model: ModelPlan) -> bool:
     return model.on_host or model.switches or any(graph.width > 1 or not graph.qnn for graph in model.all_graphs)
 
 
-def differs(arrays: Mapping[str, Any], shape: Shape) -> list[str]:
-    """Return the fields whose values in the tables of a run are not those that its shape fixes: none, ever."""
+def differs(arrays: Mapping[str, Any], counts: Mapping[str, int], shape: Shape) -> list[str]:
+    """Return the fields whose values in the tables of a run are not those that its shape fixes: none, ever.
+
+    `counts` are the records of tables that may have fewer than there is room for.
+    """
     return [
         f"{table}.{field}"
         for table, fields in SET_BEFORE[shape.features].items()
         for field, value in fields.items()
-        if (arrays[table][field] != value).any()
+        if (arrays[table][field][: counts.get(table)] != value).any()
     ]

@@ -12,7 +12,7 @@ from htpsim.kernel.fields import HOSTING, RESUMES
 from htpsim.kernel.requests import finish
 from htpsim.kernel.switching import ask_turn, make_ready
 from htpsim.kernel.tallying import ITL, TTFT, tally
-from htpsim.results.columns import STAGE_DECODE, STAGE_PREFILL
+from htpsim.results.columns import STAGE_DECODE, STAGE_PREFILL, STAGE_VIT
 from htpsim.sched.policy import NO_DEADLINE
 
 

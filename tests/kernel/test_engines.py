@@ -65,13 +65,13 @@ def test_checks_after_every_action_are_the_reference_engines() -> None:
 
 def test_auto_compiles_for_a_long_run_and_takes_what_was_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engines, "can_compile", lambda: True)
-    monkeypatch.setattr(engines, "is_compiled", lambda policy: False)
+    monkeypatch.setattr(engines, "is_compiled", lambda policy, shape: False)
     assert choose_engine(SCENARIO) == ("reference", "")
     long = replace(SCENARIO, run=replace(SCENARIO.run, duration_ns=10**7))
     longer = replace(SCENARIO, run=replace(SCENARIO.run, duration_ns=10**9))
     assert [choose_engine(each)[0] for each in (SCENARIO, long, longer)] == ["reference", "reference", "kernel"]
 
-    monkeypatch.setattr(engines, "is_compiled", lambda policy: True)
+    monkeypatch.setattr(engines, "is_compiled", lambda policy, shape: True)
     assert [choose_engine(each)[0] for each in (SCENARIO, long, longer)] == ["reference", "kernel", "kernel"]
 
 
