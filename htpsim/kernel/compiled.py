@@ -159,9 +159,9 @@ def _compiled(policy: type[Policy], shape: Shape) -> Function:
 
     njit: Any = numba.njit
 
-    def finish(function: types.FunctionType, name: str) -> Function:
+    def finish(function: types.FunctionType, name: str) -> Any:
         _named(function, name)
-        made: Function
+        made: Any
         if function.__module__ == entries.__name__:
             made = njit(cache=True, pipeline_class=WholeCompiler, **OPTIONS)(function)
         elif function.__module__.startswith(PACKAGE):
