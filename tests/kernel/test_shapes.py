@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from htpsim.errors import HtpsimError
 from htpsim.kernel import NeedsReference
 from htpsim.kernel.engine import run
+from htpsim.kernel.keeping import Keeping
 from htpsim.kernel.layout import Layout
 from htpsim.kernel.shapes import FULL, PLAIN, SHARED, Shape, differs, shape_of
 from htpsim.kernel.store import Store
@@ -62,6 +63,8 @@ def test_a_shape_is_what_the_scenario_uses() -> None:
         on_instances(vit_priority="HIGH"),
         on_instances(vit_path="host"),
         on_instances(vit_thread="own"),
+        on_instances(vit_residency="request"),
+        replace(SCENARIO, runtime=replace(SCENARIO.runtime, make_room="idle")),
         replace(SCENARIO, guard=replace(SCENARIO.guard, scope="request")),
         replace(SCENARIO, guard=replace(SCENARIO.guard, gap_inside=True)),
         replace(SCENARIO, instances=tuple(
@@ -106,7 +109,7 @@ def test_what_a_shape_fixes_is_never_anything_else(seed: int, shared: bool) -> N
         for record in [records] if table in {"dev", "st"} else records:
             watched(record, shape.fixed(table))
     try:
-        run(store)
+        run(store, Keeping(store, store.layout.plan, store.layout.loaded))
     except NeedsReference:
         return
 
