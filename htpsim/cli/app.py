@@ -19,6 +19,7 @@ from htpsim.cli.export import export
 from htpsim.cli.files import inspect, scenarios, schema
 from htpsim.cli.fit import fit
 from htpsim.cli.imports import import_file
+from htpsim.cli.live import live
 from htpsim.cli.measure import measure
 from htpsim.cli.options import quiet_option
 from htpsim.cli.report import report
@@ -48,7 +49,7 @@ def cli() -> None:
 
 
 for command in (
-    *(run, compare, sweep, sensitivity, tune, report, blame, fit),
+    *(run, live, compare, sweep, sensitivity, tune, report, blame, fit),
     *(scenarios, calibrate, measure, score, inspect, import_file, export, schema),
     *(policies, check, explain_policy, validate, diff_engines),
     *(doctor, completion),
