@@ -18,6 +18,7 @@ before it or of other processes on the core. So do the figures here, whatever th
 ``gap_step``            hand-over of a decode step's first graph - the token before it
 ``share.CLIENT``        a client's part of all time on cores
 ``memory.CONTEXT``      bytes that one copy of a context reserves; ``load``: time until all was loaded
+``copies.CONTEXT``      how many copies of it are loaded
 ======================  ==============================================================================
 """
 

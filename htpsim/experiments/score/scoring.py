@@ -248,11 +248,12 @@ def _of_directory(folder: Path, client: str | None) -> _Side:
 
 
 def _of_summary(summary: Summary) -> Figures:
-    """Return what only the summary has: bytes of one copy of each context, and how long loading took."""
+    """Return what only the summary has: bytes of one copy of each context, how many, and how long loading took."""
     found: Figures = {}
     for copy in summary.copies:
         if copy.copies and copy.reserved_bytes:
             found[f"memory.{copy.context}"] = Metric(copy.reserved_bytes // copy.copies, 1, "bytes")
+            found[f"copies.{copy.context}"] = Metric(copy.copies, 1, "count")
     if summary.load_ns:
         found["load"] = Metric(summary.load_ns, 1, "ns")
     return found
