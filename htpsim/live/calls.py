@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Final
 
 from htpsim.live.cores import Job, LiveCore
-from htpsim.live.faults import FaultPlan, GraphFailed, ThreadDied
+from htpsim.live.faults import DIED, STAGED, FaultPlan, GraphFailed, ThreadDied
 from htpsim.live.guard import LiveGuard, Slot, Weights
 from htpsim.live.loader import LiveCopy, LiveLoader
 from htpsim.live.stopping import Clock, Stop, Stopped
@@ -161,16 +161,17 @@ class Caller:
 
     def _close(self) -> int:
         """Write the row of the graphExecute that was out, and raise what went wrong with it."""
-        out, error = self.open, self.job.error
+        out, error, faults = self.open, self.job.error, self.machine.faults
         assert out is not None
+        died = any(faults.strikes(kind, self.client.name, out.place[:3]) for kind in ("dies", "dies-holding"))
+        if error is not None or died:
+            out.place = (*out.place[:3], NO_TOKEN)  # what it would have yielded never came
         self.rows.append(row_of(out, self.job, self.client.number, self.machine.plan))
         self.open = None
-        where, name = out.place[:3], self.client.name
         if error is not None:
             raise GraphFailed(f"graph {out.call.graph.name} failed: {error}")
-        for kind in ("dies", "dies-holding"):
-            if self.machine.faults.strikes(kind, name, where):
-                raise ThreadDied("its thread died holding the guard")
+        if died:
+            raise ThreadDied(DIED)
         return out.returned_ns
 
     def row_in_flight(self) -> Row | None:
@@ -204,4 +205,4 @@ def row_of(out: Out, job: Job, client: int, plan: Plan) -> Row:
 
 
 def _fail(wanted_ns: int) -> None:
-    raise RuntimeError("staged fault")
+    raise RuntimeError(STAGED)

@@ -2,7 +2,7 @@
 
 ===============  =====================================================================================================
 ``graph``        the graph at that place of a request fails while it runs
-``load``         a session of that instance cannot be loaded
+``load``         a session of that instance, of the model that is named or of any, cannot be loaded
 ``dies``         the thread dies while it holds its slot; the slot is given back by its scope
 ``dies-holding`` the same where nothing gives the slot back: a guard that is not used through a scope
 ``destroy``      the instance is destroyed while its models are being loaded; it ends as soon as they are
@@ -21,6 +21,10 @@ from typing import Final
 from htpsim.errors import ScenarioError, unknown_name
 from htpsim.results.columns import STAGES
 
+STAGED: Final = "staged fault"
+"""What a fault says of itself."""
+DIED: Final = "its thread died holding the guard"
+DESTROYED: Final = "destroyed while its models were being loaded"
 KINDS: Final = ("graph", "load", "dies", "dies-holding", "destroy", "cancel")
 
 
@@ -33,17 +37,14 @@ class Fault:
     request: int = 0
     stage: str = "decode"
     step: int = 0
+    model: str = ""
+    """of a load; any by default"""
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise ScenarioError(unknown_name("fault", self.kind, KINDS))
         if self.stage not in STAGES:
             raise ScenarioError(unknown_name("fault: stage", self.stage, STAGES))
-
-    @property
-    def where(self) -> str:
-        """Say in words where it happens."""
-        return f"{self.instance} request {self.request}, {self.stage} step {self.step}"
 
 
 class GraphFailed(Exception):
@@ -66,7 +67,7 @@ class FaultPlan:
 
     def __init__(self, faults: Sequence[Fault] = ()) -> None:
         self._placed = {(f.kind, f.instance, f.request, STAGES.index(f.stage), f.step) for f in faults}
-        self._loads = {(f.kind, f.instance) for f in faults}
+        self._loads = {(f.kind, f.instance, f.model) for f in faults}
         self.any = bool(faults)
 
     def strikes(self, kind: str, instance: str, place: tuple[int, int, int]) -> bool:
@@ -81,9 +82,9 @@ class FaultPlan:
         OSError
             As a session's loader might.
         """
-        if ("load", instance) in self._loads:
-            raise OSError(f"model '{model}': staged fault")
+        if self._loads & {("load", instance, model), ("load", instance, "")}:
+            raise OSError(STAGED)
 
     def destroyed(self, instance: str) -> bool:
         """Tell whether an instance is destroyed while it loads."""
-        return ("destroy", instance) in self._loads
+        return ("destroy", instance, "") in self._loads

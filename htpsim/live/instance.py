@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from htpsim.errors import CapacityError
 from htpsim.live.calls import NO_TOKEN, Caller, LiveCall, Machine
-from htpsim.live.faults import GraphFailed, ThreadDied
+from htpsim.live.faults import DESTROYED, GraphFailed, ThreadDied
 from htpsim.live.loader import LiveCopy
 from htpsim.live.machine import bind, sharpen_timers
 from htpsim.live.stopping import NS_PER_S, Stopped
@@ -89,8 +89,8 @@ class LiveInstance(threading.Thread):
         loader = self.machine.loader
         copies = loader.obtain_all(self.client)
         if self.machine.faults.destroyed(self.client.name):
-            loader.give_back(self.client)
-            raise CapacityError("destroyed while its models were being loaded")
+            loader.give_back(self.client, after_loading=True)
+            raise CapacityError(DESTROYED)
         for copy in copies:
             plan = next(p for p in self.client.models if p.model.name == copy.plan.model.name)
             for stage, graphs in _by_stage(plan):

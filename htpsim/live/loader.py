@@ -135,14 +135,9 @@ class LiveLoader:
             return self.found[key], "borrower"
 
     def _reserve(self, client: ClientPlan, plan: ModelPlan, name: str, key: Key | None, core: int) -> LiveCopy:
-        """Take the bytes of a copy, and number its contexts."""
+        """Take the bytes of a copy."""
         self.memory.load(name, plan.model, client.process, (core,), self.clock())
-        copy = LiveCopy(name, key, core, client.process, plan)
-        for _ in plan.model.contexts:
-            copy.contexts.append(self._contexts)
-            self._contexts += 1
-        self.copies.append(copy)
-        return copy
+        return LiveCopy(name, key, core, client.process, plan)
 
     def _reserve_or_tell(self, client: ClientPlan, plan: ModelPlan, key: Key, core: int) -> LiveCopy:
         model, options, process, *scope = key
@@ -165,7 +160,6 @@ class LiveLoader:
             with self.lock:
                 self._close(copy)
                 self.memory.unload(copy.name, self.clock())
-                self.copies.remove(copy)
                 if copy.key is not None:
                     self.registry.failed(copy.key, message, client.name)
                 self.changed.notify_all()
@@ -173,19 +167,29 @@ class LiveLoader:
         with self.lock:
             self.opened_bytes += sum(work.weights_bytes for work in copy.works.values())
             self.memory.loaded(copy.name, self.clock())
+            copy.contexts = [self._contexts + n for n in range(len(copy.plan.model.contexts))]
+            self._contexts += len(copy.contexts)
+            self.copies.append(copy)
             if copy.key is not None:
                 self.found[copy.key] = copy
                 self.registry.loaded(copy.key, client.name)
             self.changed.notify_all()
 
-    def give_back(self, client: ClientPlan) -> None:
-        """Free what a client had obtained; a copy that nobody uses any more is unloaded."""
+    def give_back(self, client: ClientPlan, *, after_loading: bool = False) -> None:
+        """Free what a client had obtained; a copy that nobody uses any more is unloaded.
+
+        A client that had loaded everything is noted to have let go of it; one that had not has failed.
+        """
         with self.lock:
-            for copy in reversed(self.held.get(client.name, [])):
+            held = self.held.get(client.name, [])
+            while held:
+                copy = held[-1]
                 self.memory.detach(client.name, copy.name, self.clock())
+                held.pop()
                 copy.users.remove(client.name)
                 self._leave(client, copy)
-            self.held[client.name] = []
+                if after_loading:
+                    self._note(client, copy.plan, "unloaded", copy, self.clock())
 
     def _leave(self, client: ClientPlan, copy: LiveCopy) -> None:
         if copy.key is None or self.registry.release(copy.key, client.name):

@@ -51,7 +51,7 @@ def calibrated_toml(scenario: Scenario, solo: Solo, about: str) -> str:
                     graph["service"] = _leaf(graph["service"], "time on the core", count)
     head = [
         f"Written by the testbed of htpsim: {about}",
-        "Every measured value is of one instance alone, or of threads that did nothing else; contention was never seen.",
+        "Every measured value is of one instance alone, or of threads that do nothing else: contention is predicted.",
     ]
     return toml_text(tree, head)
 
