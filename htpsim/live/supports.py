@@ -6,6 +6,7 @@ a graph, which is what a scenario says with a `device.yield_latency` longer than
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -15,6 +16,8 @@ from htpsim.spec import Scenario
 from htpsim.spec.plan import level_of
 from htpsim.units import NS_PER_S
 
+_IN_A_GRAPH: Final = re.compile(r"^instances\.[^.]+\.(vit|llm)\.(graphs|prefill|decode)\.[^.]+\.")
+"""Graphs of a model have the same parameters set, as a rule, and instances the same models: they are told once."""
 UNINTERRUPTED_NS: Final = NS_PER_S
 """A yield latency from which on no graph of the testbed is ever interrupted [ns]."""
 
@@ -90,7 +93,7 @@ def refuse_unsupported(scenario: Scenario) -> None:
 
 def _refused(scenario: Scenario) -> Iterator[str]:
     for name in unknown_parameters(scenario, HONOURED, WORDS):
-        yield f"{name}, other than its default" if "=" not in name and name.endswith("?") else name
+        yield _IN_A_GRAPH.sub(r"\1.\2.*.", name)
     if scenario.clients:
         yield f"clients.{scenario.clients[0].name}: other clients than instances"
     if len(scenario.instances) > INSTANCES_MAX:
