@@ -19,10 +19,11 @@ from htpsim.cli.terminal import show, show_json, working
 
 ADDS: Final = {
     "cluster": "htpsim sweep --cluster: points on several machines",
+    "docs": "the documentation as a site: mkdocs build -f .mkdocs.yml",
     "measure": "htpsim measure: your own model in ONNX Runtime, as a preset",
     "notebook": "JupyterLab, for the notebooks",
     "parquet": "records as Parquet files",
-    "perfetto": "htpsim export --format perfetto",
+    "perfetto": "htpsim export --as perfetto",
     "test": "the tests, and htpsim.testing for your policy",
 }
 """What one gains by installing an extra."""
