@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -12,6 +13,8 @@ from htpsim.cli.options import as_json as json_option
 from htpsim.cli.terminal import progress, show, show_json, working
 
 CHECK_FAILED = 1
+
+SlotsPer = Literal["process", "core"]
 
 
 @click.command()
@@ -51,28 +54,40 @@ def validate(full: bool, as_json: bool) -> None:
 def trace_files(command: Callable[..., None]) -> Callable[..., None]:
     """Add what the commands that read a trace share."""
     lenient = click.option("--lenient", is_flag=True, help="Leave out lines that cannot be read.")
+    slots = click.option("--slots", type=click.IntRange(1), metavar="N", help="Slots of the guard, where TRACE is silent.")
+    slots_per = click.option("--slots-per", type=click.Choice(["process", "core"]), help="What they are counted by.")
     files = click.argument("traces", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path))
-    return files(lenient(json_option(command)))
+    return files(slots(slots_per(lenient(json_option(command)))))
 
 
 @click.command()
 @trace_files
 @click.option("--rule", "rules", multiple=True, metavar="NAME", help="Check only this rule; repeatable.")
-@click.option("--slack", type=Duration(), metavar="TIME", help="How far a recording blurs instants, such as 20us.")
-def check(traces: tuple[Path, ...], lenient: bool, as_json: bool, rules: tuple[str, ...], slack: str | None) -> None:
+@click.option("--policy", metavar="NAME", help="Policy of the guard, where TRACE is silent.")
+@click.option(
+    "--slack",
+    type=Duration(),
+    metavar="TIME",
+    help="How far instants are blurred, such as 20us; by default 1ms for a recording.",
+)
+def check(
+    traces: tuple[Path, ...], slots: int | None, slots_per: SlotsPer | None, lenient: bool, as_json: bool,
+    rules: tuple[str, ...], policy: str | None, slack: str | None,
+) -> None:  # fmt: skip
     """Check a trace against the rules that must hold.
 
     TRACE was written by run --trace or recorded around a real guard; of several, one a process say, one is made. The
     exit code is 1 where a rule is broken.
     """
     with working("checking"):
-        from htpsim.formats.trace import read_trace
-        from htpsim.invariants import check_trace
+        from htpsim.experiments.check import check_file
         from htpsim.report.traces import check_dict, check_page
         from htpsim.units import parse_time
 
-        trace = read_trace(*traces, lenient=lenient)
-        report = check_trace(trace, rules or None, slack_ns=0 if slack is None else parse_time(slack))
+        report = check_file(
+            *traces, rules=rules or None, policy=policy, slots=slots, slots_per=slots_per,
+            slack_ns=None if slack is None else parse_time(slack), lenient=lenient,
+        ).report  # fmt: skip
     if as_json:
         show_json(check_dict(report))
     else:
@@ -83,17 +98,20 @@ def check(traces: tuple[Path, ...], lenient: bool, as_json: bool, rules: tuple[s
 
 @click.command("explain-policy")
 @trace_files
-def explain_policy(traces: tuple[Path, ...], lenient: bool, as_json: bool) -> None:
+def explain_policy(
+    traces: tuple[Path, ...], slots: int | None, slots_per: SlotsPer | None, lenient: bool, as_json: bool
+) -> None:
     """Ask which policy explains the grants of a trace.
 
     TRACE was written by run --trace or recorded around a real guard; of several, one a process say, one is made.
     """
     with working("reading"):
+        from htpsim.experiments.check import declared
         from htpsim.formats.trace import read_trace
         from htpsim.invariants import explain
         from htpsim.report.traces import explain_dict, explain_page
 
-        trace = read_trace(*traces, lenient=lenient)
+        trace = declared(read_trace(*traces, lenient=lenient), slots=slots, slots_per=slots_per)
     with progress("explain-policy") as told:
         found = explain(trace, progress=told)
     if as_json:

@@ -82,7 +82,7 @@ def test_a_file_is_checked_rule_by_rule(tmp_path: Path) -> None:
     report = check_file(tmp_path / "x.jsonl", slots=1)
 
     assert not report.ok
-    assert report.exit_code == 3
+    assert report.exit_code == 1
     assert [row[0] for row in report.rows()] == list(RULES)
     outcomes = {row[0]: row[2] for row in report.rows()}
     assert outcomes["guard-exclusion"] == "1 violation"
