@@ -54,7 +54,9 @@ def validate(full: bool, as_json: bool) -> None:
 def trace_files(command: Callable[..., None]) -> Callable[..., None]:
     """Add what the commands that read a trace share."""
     lenient = click.option("--lenient", is_flag=True, help="Leave out lines that cannot be read.")
-    slots = click.option("--slots", type=click.IntRange(1), metavar="N", help="Slots of the guard, where TRACE is silent.")
+    slots = click.option(
+        "--slots", type=click.IntRange(1), metavar="N", help="Slots of the guard, where TRACE is silent."
+    )
     slots_per = click.option("--slots-per", type=click.Choice(["process", "core"]), help="What they are counted by.")
     files = click.argument("traces", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path))
     return files(slots(slots_per(lenient(json_option(command)))))

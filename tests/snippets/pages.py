@@ -14,6 +14,7 @@ What follows a command in a console block is what it prints; a line of ``...`` s
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,23 +22,31 @@ from typing import Final
 
 ROOT = Path(__file__).resolve().parents[2]
 LANGUAGES: Final = ("sh", "console", "toml", "python")
-BLOCK = re.compile(r"(?:^<!-- *(?P<mark>[a-z ]+): *(?P<said>[^\n]*?) *-->\n)?^```(?P<kind>\w*)\n(?P<text>.*?)^```", re.M | re.S)
+BLOCK = re.compile(
+    r"(?:^ *<!-- *(?P<mark>[a-z ]+): *(?P<said>[^\n]*?) *-->\n)?"
+    r"^(?P<indent> *)```(?P<kind>\w*)\n(?P<text>.*?)^(?P=indent)```",
+    re.MULTILINE | re.DOTALL,
+)
 INLINE = re.compile(r"`(?:\.venv/bin/)?htpsim ([^`\n]+)`")
 MARKS: Final = ("not run", "run", "file")
 
+_FORMAT: Final = "tests/formats/test_adding_a_format.py"
+_HOW_TO: Final = "tests/calibrate/test_how_to.py"
+_FIRST: Final = "tests/cli/test_first_ten_minutes.py"
+
 COVERED: Final[dict[tuple[str, str], str]] = {
     ("CONTRIBUTING.md", "sh"): "tests/reference/test_pages.py::test_one_command_writes_them_again",
-    ("docs/adding-a-format.md", "console"): "tests/formats/test_adding_a_format.py::test_the_page_is_true_on_the_command_line",
-    ("docs/adding-a-format.md", "python"): "tests/formats/test_adding_a_format.py::test_the_page_is_true_in_python",
-    ("docs/adding-a-format.md", "toml"): "tests/formats/test_adding_a_format.py::package",
+    ("docs/adding-a-format.md", "console"): f"{_FORMAT}::test_the_page_is_true_on_the_command_line",
+    ("docs/adding-a-format.md", "python"): f"{_FORMAT}::test_the_page_is_true_in_python",
+    ("docs/adding-a-format.md", "toml"): f"{_FORMAT}::package",
     ("docs/answers.md", "console"): "tests/answers/test_page.py::test_a_command_of_the_page_works",
-    ("docs/calibrating.md", "sh"): "tests/calibrate/test_how_to.py::test_every_command_of_the_page_works",
-    ("docs/calibrating.md", "toml"): "tests/calibrate/test_how_to.py::test_every_command_of_the_page_works",
-    ("docs/first-ten-minutes.md", "sh"): "tests/cli/test_first_ten_minutes.py::test_every_command_of_the_page_works_in_an_empty_folder",
-    ("docs/first-ten-minutes.md", "toml"): "tests/cli/test_first_ten_minutes.py::test_every_command_of_the_page_works_in_an_empty_folder",
-    ("docs/first-ten-minutes.md", "console"): "tests/cli/test_first_ten_minutes.py::test_a_mistyped_key_is_told_as_the_page_shows_it",
+    ("docs/calibrating.md", "sh"): f"{_HOW_TO}::test_every_command_of_the_page_works",
+    ("docs/calibrating.md", "toml"): f"{_HOW_TO}::test_every_command_of_the_page_works",
+    ("docs/first-ten-minutes.md", "sh"): f"{_FIRST}::test_every_command_of_the_page_works_in_an_empty_folder",
+    ("docs/first-ten-minutes.md", "toml"): f"{_FIRST}::test_every_command_of_the_page_works_in_an_empty_folder",
+    ("docs/first-ten-minutes.md", "console"): f"{_FIRST}::test_a_mistyped_key_is_told_as_the_page_shows_it",
     ("docs/surprises.md", "sh"): "tests/surprises/test_page.py::test_the_figures_are_what_the_command_gives",
-}  # fmt: skip
+}
 """Page and language -> the test, or what it rests on, that runs all such blocks of the page."""
 
 
@@ -82,4 +91,6 @@ def blocks(text: str, page: str = "") -> Iterator[Snippet]:
     """Yield every fenced block of a text."""
     for found in BLOCK.finditer(text):
         line = text[: found.start("kind")].count("\n") + 1
-        yield Snippet(page, line, found["kind"], found["text"], found["mark"] or "", found["said"] or "")
+        yield Snippet(
+            page, line, found["kind"], textwrap.dedent(found["text"]), found["mark"] or "", found["said"] or ""
+        )
