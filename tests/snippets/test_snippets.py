@@ -19,10 +19,14 @@ import pytest
 from hypothesis import settings
 
 from htpsim.cli.app import cli
+from htpsim.experiments.measured import preset
+from htpsim.formats.writers.measured import measured_viewer_lines
+from htpsim.formats.writers.whole import write_text
 from htpsim.report import directory
 from htpsim.scenario import load
 from tests.cli.support import INLINE as IN_PROCESS
 from tests.cli.support import Outcome, call
+from tests.measure.support import MS, measured, measurement
 from tests.snippets.pages import BLOCK, COVERED, INLINE, LANGUAGES, MARKS, ROOT, Snippet, blocks, pages, snippets
 
 MAY_FAIL = {"tune", "score", "check", "validate"}
@@ -82,9 +86,17 @@ def a_project(folder: Path) -> None:
     (folder / "my_project.py").write_text("from htpsim.memory import Registry as MyRegistry\n", encoding="utf-8")
 
 
+def measurements(folder: Path) -> None:
+    found = measurement(measured([20 * MS] * 10), title="inception_v3.onnx")
+    write_text(measured_viewer_lines(found.executions(found.measured[0])), folder / "ort.txt")
+    preset(found).write(folder / "ort.toml")
+    shutil.copy(ROOT / "scenarios" / "data" / "qnn_cpu_inception_v3.txt", folder / "qnn.txt")
+
+
 SETUP: dict[str, Callable[[Path], None]] = {
     "README.md": recordings,
     "README.zh.md": recordings,
+    "docs/measuring.md": measurements,
     "docs/opening-traces.md": a_run_and_a_trace,
     "docs/tracing-your-device.md": a_recorded_trace,
     "docs/policies/README.md": policies,
