@@ -15,6 +15,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 HOME = "repository"
+PAGE = ".md"
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 
@@ -32,12 +33,12 @@ def _in_docs(path: Path) -> bool:
 def name_in_site(path: Path) -> str:
     """Return where a file or folder of the repository lies in the site.
 
-    >>> name_in_site(ROOT / "README.md"), name_in_site(ROOT / "notebooks")
-    ('repository/readme.md', 'repository/notebooks/contents.md')
+    >>> name_in_site(ROOT / "pyproject.toml"), name_in_site(ROOT / "notebooks").removesuffix(PAGE)
+    ('repository/pyproject.toml', 'repository/notebooks/contents')
     """
     name = path.relative_to(DOCS).as_posix() if _in_docs(path) else f"{HOME}/{path.relative_to(ROOT).as_posix()}"
     if path.is_dir():
-        return f"{name}/contents.md"
+        return f"{name}/contents{PAGE}"
     if _in_docs(path):
         return name
     # A page called README would become the index of its folder.
@@ -89,7 +90,7 @@ def on_files(files: Any, *, config: Any) -> Any:
             held = [each for each in path.iterdir() if each.is_file() and not each.name.startswith(".")]
             waiting += [each for each in held if not _in_docs(each)]
             made = File.generated(config, name, content=text)
-        elif path.suffix == ".md":
+        elif path.suffix == PAGE:
             text = path.read_text(encoding="utf-8")
             waiting += outside(text, path.parent)
             made = File.generated(config, name, content=led(text, path.parent, name))

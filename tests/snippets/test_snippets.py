@@ -319,7 +319,7 @@ def test_a_planted_fault_is_found(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("tests.snippets.test_snippets.shortened", lambda words: words)
-    (one,) = blocks(text, "planted.md")
+    (one,) = blocks(text, "planted")
 
     with pytest.raises(Exception, match=what):
         Reader(capsys, tmp_path, False).do(one)
@@ -327,7 +327,7 @@ def test_a_planted_fault_is_found(
 
 def test_marks_and_blocks_are_read() -> None:
     text = "a\n<!-- not run: it needs a device -->\n```sh\nhtpsim run x\n```\n\n```python\n>>> 1\n```\n"
-    first, second = blocks(text, "x.md")
+    first, second = blocks(text, "x")
 
     assert (first.line, first.why_not, first.kind) == (3, "it needs a device", "sh")
     assert second.why_not == "pytest runs it"
