@@ -13,17 +13,20 @@ Shape = dict[str, str]
 ANY: Final = "NAME"
 """Stands for every name of which there is one: a scenario, a variant."""
 
+_RUNS: Final[Shape] = {
+    "scenario": "name of the scenario",
+    "title": "its title",
+    "variant": "what was chosen, or null",
+    "case": "what was chosen, or null",
+    "options": "options of assumptions in force",
+    "warnings": "what a reader should know beforehand",
+    "precision": "how narrow the intervals are, where that was asked, else null",
+    "replications": "a list of summaries, each as in [columns](columns.md#figures-summaryjson)",
+}
+
 JSON: Final[dict[str, Shape]] = {
-    "run": {
-        "scenario": "name of the scenario",
-        "title": "its title",
-        "variant": "what was chosen, or null",
-        "case": "what was chosen, or null",
-        "options": "options of assumptions in force",
-        "warnings": "what a reader should know beforehand",
-        "precision": "how narrow the intervals are, where that was asked, else null",
-        "replications": "a list of summaries, each as in [columns](columns.md#figures-summaryjson)",
-    },
+    "run": _RUNS,
+    "live": _RUNS,
     "measure": {
         "model": "its title, SHA-256, sizes, opset, number of nodes, dimensions that were filled, seed of its inputs",
         "machine": "processor, system, runtime, date, command",
