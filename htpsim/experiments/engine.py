@@ -43,6 +43,7 @@ def simulate(
     *,
     engine: Engine | None = None,
     check: bool = False,
+    alike: int = 1,
     progress: Callable[[float], None] | None = None,
 ) -> RunLog:
     """Run one replication of a scenario in the engine that is asked for.
@@ -57,6 +58,8 @@ def simulate(
         "auto", "reference" or "kernel"; by default what the scenario says.
     check : bool
         Validate every state machine after every action; only the reference engine does.
+    alike : int
+        How many runs of about this kind the process will make, which share what loading compiled code costs.
     progress : callable, optional
         Told now and then, by the reference engine, which share of the time has passed.
 
@@ -75,7 +78,7 @@ def simulate(
     >>> simulate(Scenario(), engine="reference").engine
     'reference'
     """
-    chosen, why = choose_engine(scenario, engine, check=check)
+    chosen, why = choose_engine(scenario, engine, check=check, alike=alike)
     if chosen == "kernel":
         try:
             plan = make_plan(scenario)
@@ -137,7 +140,9 @@ def tally(scenario: Scenario, replications: int | None = None, workers: int | No
         return first + list(pool.map(one, range(1, count)))
 
 
-def choose_engine(scenario: Scenario, engine: Engine | None = None, *, check: bool = False) -> tuple[str, str]:
+def choose_engine(
+    scenario: Scenario, engine: Engine | None = None, *, check: bool = False, alike: int = 1
+) -> tuple[str, str]:
     """Return which engine is taken, and why it is not the compiled one where a reader may want to know.
 
     Raises
@@ -171,7 +176,7 @@ def choose_engine(scenario: Scenario, engine: Engine | None = None, *, check: bo
     own = scenario.guard.policy in POLICIES  # a user's policy is compiled when that is asked for
     if own and executes * scenario.run.replications > WORTH_COMPILING:
         return "kernel", ""
-    return ("kernel" if executes > WORTH_LOADING and at_hand(scenario, plan) else "reference"), ""
+    return ("kernel" if executes * alike > WORTH_LOADING and at_hand(scenario, plan) else "reference"), ""
 
 
 def at_hand(scenario: Scenario, plan: Plan | None = None) -> bool:

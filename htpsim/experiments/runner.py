@@ -55,8 +55,8 @@ class Outcome:
     log: RunLog | None
 
 
-def run_task(task: Task, progress: Callable[[float], None] | None = None) -> Outcome:
-    """Run one replication and summarise it.
+def run_task(task: Task, alike: int = 1, progress: Callable[[float], None] | None = None) -> Outcome:
+    """Run one replication, of so many alike in this process, and summarise it.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def run_task(task: Task, progress: Callable[[float], None] | None = None) -> Out
         When a rule broke, or the simulation itself failed; the last line is the command that repeats it.
     """
     try:
-        log = simulate(task.scenario, task.replication, check=task.check, progress=progress)
+        log = simulate(task.scenario, task.replication, check=task.check, alike=alike, progress=progress)
         if task.check:
             check_trace(trace_of(log, task.replay)).require()
         return Outcome(task.key, task.replication, RunResult(log).summary(), log if task.keep_log else None)
@@ -124,7 +124,7 @@ def run_tasks(tasks: Sequence[Task], workers: int | None = None, progress: Progr
 def _one_by_one(tasks: Sequence[Task], progress: Progress | None) -> Iterator[Outcome]:
     """Yield outcomes, telling also how far a run is."""
     for done, task in enumerate(tasks):
-        yield run_task(task, _part(progress, done, len(tasks), " ".join(task.key)) if progress else None)
+        yield run_task(task, len(tasks), _part(progress, done, len(tasks), " ".join(task.key)) if progress else None)
 
 
 def _part(progress: Progress, done: int, total: int, what: str) -> Callable[[float], None]:
@@ -133,7 +133,7 @@ def _part(progress: Progress, done: int, total: int, what: str) -> Callable[[flo
 
 def _on_processes(tasks: Sequence[Task], workers: int) -> Iterator[Outcome]:
     """Yield outcomes in the order of the tasks, as they come."""
-    yield from _spread(run_task, [(task,) for task in tasks], workers, "generator")
+    yield from _spread(run_task, [(task, len(tasks) // workers) for task in tasks], workers, "generator")
 
 
 def unordered(call: Callable[..., Result], arguments: Sequence[tuple[Any, ...]], workers: int) -> Iterator[Result]:

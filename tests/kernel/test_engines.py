@@ -73,6 +73,7 @@ def test_auto_compiles_for_a_long_run_and_takes_what_was_compiled(monkeypatch: p
 
     monkeypatch.setattr(engines, "is_compiled", lambda policy, shape: True)
     assert [choose_engine(each)[0] for each in (SCENARIO, long, longer)] == ["reference", "kernel", "kernel"]
+    assert choose_engine(SCENARIO, alike=10_000)[0] == "kernel"
 
 
 def test_the_estimate_is_of_the_right_size() -> None:

@@ -19,24 +19,24 @@ Batch = Sequence[tuple[Run, Point]]
 """Runs, each with the values of its point."""
 
 
-def do_batch(plan: SweepPlan, batch: Batch) -> list[Found]:
-    """Simulate several runs one after the other.
+def do_batch(plan: SweepPlan, batch: Batch, alike: int) -> list[Found]:
+    """Simulate several runs one after the other, of so many in this process.
 
     Raises
     ------
     HtpsimError
         When a rule broke, or the simulation itself failed.
     """
-    return [_do(plan, run, point) for run, point in batch]
+    return [_do(plan, run, point, alike) for run, point in batch]
 
 
-def _do(plan: SweepPlan, run: Run, point: Point) -> Found:
+def _do(plan: SweepPlan, run: Run, point: Point, alike: int) -> Found:
     began = time.perf_counter()
     try:
         scenario = plan.resolve(point).scenario
     except ScenarioError as error:  # each value is good, but not beside the others: that is a result, too
         return Found(run, (), "; ".join(error.problems), time.perf_counter() - began)
-    summary = run_task(Task((f"point {run.point}",), scenario, run.replication)).summary
+    summary = run_task(Task((f"point {run.point}",), scenario, run.replication), alike).summary
     return Found(run, figures(summary, plan.metrics), "", time.perf_counter() - began)
 
 
@@ -56,10 +56,11 @@ def figures(summary: Summary, metrics: Sequence[str]) -> tuple[Figure, ...]:
 
 def on_processes(plan: SweepPlan, batches: Sequence[Batch], workers: int) -> Iterator[list[Found]]:
     """Yield what batches came to, as they end."""
+    alike = sum(map(len, batches)) // max(1, workers)
     if workers <= 1:
-        yield from (do_batch(plan, batch) for batch in batches)
+        yield from (do_batch(plan, batch, alike) for batch in batches)
         return
-    yield from unordered(do_batch, [(plan, batch) for batch in batches], workers)
+    yield from unordered(do_batch, [(plan, batch, alike) for batch in batches], workers)
 
 
 def on_cluster(plan: SweepPlan, batches: Sequence[Batch], address: str) -> Iterator[list[Found]]:
@@ -79,7 +80,8 @@ def on_cluster(plan: SweepPlan, batches: Sequence[Batch], address: str) -> Itera
     except (OSError, ValueError) as error:
         raise HtpsimError(f"--cluster: got no answer from {address} ({error}), expected a Dask scheduler") from error
     with client, client.as_current():
-        futures = [client.submit(do_batch, plan, batch, pure=False, retries=3) for batch in batches]
+        alike = sum(map(len, batches)) // max(1, len(client.nthreads()))
+        futures = [client.submit(do_batch, plan, batch, alike, pure=False, retries=3) for batch in batches]
         try:
             for _, result in distributed.as_completed(futures, with_results=True):
                 yield result
