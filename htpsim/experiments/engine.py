@@ -1,7 +1,8 @@
 """Which engine runs a scenario: the reference engine, or the compiled one, which is faster and leaves the same log.
 
-``auto`` takes the compiled engine where it knows everything in the scenario and the run is long enough: a second of the
-reference engine, if its code for the guard's policy was compiled before, half a minute, if it must be compiled now.
+``auto`` takes the compiled engine where it knows everything in the scenario and the run is long enough: a third of a
+second of the reference engine, if its code for the guard's policy and the features in use was compiled before, half a
+minute, if it must be compiled now.
 Whatever that engine cannot tell in words, a deadlock or a fault of a policy, it leaves to the reference engine.
 """
 
@@ -33,7 +34,7 @@ ENGINES: Final = ("auto", "reference", "kernel")
 
 WORTH_COMPILING: Final = 1_000_000
 """GraphExecutes that the reference engine takes as long for as compiling takes, and more."""
-WORTH_LOADING: Final = 50_000
+WORTH_LOADING: Final = 10_000
 """GraphExecutes that it takes as long for as loading what was compiled takes."""
 
 

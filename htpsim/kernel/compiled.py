@@ -1,9 +1,9 @@
-"""The loop compiled by Numba, once a specialisation and then from the disk, and a store of arrays for it.
+"""The loop compiled by Numba, once a policy and shape and then from the disk, and a store of arrays for it.
 
 Numba's own cache looks at the file of the function that is called and at nothing else: a rule that changed in another
-file would go on running as it was. So the folder of the cache is named by a hash of everything that decides what is
-compiled: the sources of the engine and the rules, Numba's version, the options. Within it each function has a name made
-of a digest of all that it reaches, a user's policy included.
+file would go on running as it was. So code is kept here, in a folder that is named by a hash of everything that decides
+what is compiled: the sources of the engine and the rules, Numba's version, the options. Within it each file has a name
+made of a digest of all that the code reaches, a user's policy included. What is kept is loaded without Numba.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import os
 import sys
 import tempfile
 import types
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -26,6 +26,7 @@ import numpy as np
 from htpsim.device.records import NOBODY
 from htpsim.kernel import draws, entries, steps
 from htpsim.kernel.binding import Binder, Function, Stand
+from htpsim.kernel.code import callable_of, read_code, write_code
 from htpsim.kernel.fields import INTEGERS, SINGLE, TABLES
 from htpsim.kernel.layout import Layout
 from htpsim.kernel.shapes import Shape, differs
@@ -34,11 +35,8 @@ from htpsim.kernel.world import NAMES, Array, Memory
 from htpsim.sched import Policy
 from htpsim.sched.policy import ACCOUNT_FIELDS, LANE_FIELDS
 
-OPTIONS: Final[dict[str, Any]] = {"nogil": True, "error_model": "numpy", "no_rewrites": True}
-USER_OPTIONS: Final[dict[str, Any]] = {"nogil": True, "error_model": "python"}
-"""For a user's policy: a division by nothing is an error that stops the run."""
-INNER: Final = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""For functions that only compiled code calls."""
+USER_OPTIONS: Final[dict[str, Any]] = {"error_model": "python", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""For functions of a user's policy: a division by nothing is an error that stops the run."""
 RULES: Final = tuple(f"htpsim.{part}." for part in ("device", "memory", "sched"))
 """Modules whose functions become part of those that call them."""
 SOURCES: Final = (
@@ -65,7 +63,7 @@ def can_compile() -> bool:
 def cache_folder() -> Path:
     """Return the folder of the compiled code of exactly these sources, this Numba and these options."""
     root = Path(__file__).parents[1]
-    told = [version("numba"), sys.version, repr((OPTIONS, USER_OPTIONS, INNER))]
+    told = [version("numba"), sys.version, version("llvmlite"), repr(USER_OPTIONS)]
     for source in SOURCES:
         at = root / source
         told += [file.read_text(encoding="utf-8") for file in (sorted(at.glob("*.py")) if at.is_dir() else [at])]
@@ -107,91 +105,56 @@ def _in_place(
     }
 
 
+def file_of(policy: type[Policy], shape: Shape) -> Path:
+    """Return where the code for a policy and a shape is kept."""
+    return cache_folder() / f"{policy.name.replace(':', '-')}-{shape.name}-{digest(policy, shape)[:DIGEST]}.code"
+
+
 def is_compiled(policy: type[Policy], shape: Shape) -> bool:
     """Tell whether the loop was compiled for a policy and a shape before and lies on the disk; asks no Numba."""
-    return can_compile() and any(cache_folder().glob(f"*/*{digest(policy, shape)[:DIGEST]}*.nbi"))
+    return can_compile() and file_of(policy, shape).exists()
 
 
 @lru_cache(maxsize=64)
 def function_for(policy: type[Policy], shape: Shape) -> Function:
     """Return the loop's function for a policy and a shape: from the disk, or compiled now, which takes its time."""
-    with _caching():
-        return _from_disk(policy, shape) or _compiled(policy, shape)
+    path = file_of(policy, shape)
+    found = read_code(path)
+    if found is None:
+        found = _compiled(policy, shape)
+        with suppress(OSError):  # a folder that cannot be written to: compiled again the next time
+            write_code(path, *found)
+    return callable_of(*found)
 
 
-@contextmanager
-def _caching() -> Iterator[None]:
-    """Let Numba keep what is made ready here in our folder, and everything else where it did before."""
+def _compiled(policy: type[Policy], shape: Shape) -> tuple[str, bytes]:
+    """Return the name by which the function is called, and the object file with it."""
     import numba
 
-    config: Any = numba.config
-    before = config.CACHE_DIR
-    config.CACHE_DIR = str(cache_folder())
-    try:
-        yield
-    finally:
-        config.CACHE_DIR = before
-
-
-def _from_disk(policy: type[Policy], shape: Shape) -> Function | None:
-    """Return the function as it was compiled before; the many that it calls are not even looked at."""
-    import numba
-
-    if not is_compiled(policy, shape):
-        return None
-    function = numba.njit(cache=True, **OPTIONS)(_named(_copy(entries.enter), digest(policy, shape)))
-    try:
-        function.compile(_signature())
-    except numba.core.errors.NumbaError:
-        return None  # what lies there is for another processor
-    made: Function = function
-    return made
-
-
-def _compiled(policy: type[Policy], shape: Shape) -> Function:
-    """Return the function, compiled."""
-    import numba
-
-    from htpsim.kernel.parts import Part, WholeCompiler
+    from htpsim.kernel.parts import Part, compile_whole
     from htpsim.kernel.pointers import fetch, world_at
 
     in_place = _in_place(policy, shape, world_at(world_type(policy, shape)), fetch)
-
     njit: Any = numba.njit
 
     def finish(function: types.FunctionType, name: str) -> Any:
         _named(function, name)
-        made: Any
         if function.__module__ == entries.__name__:
-            made = njit(cache=True, pipeline_class=WholeCompiler, **OPTIONS)(function)
-        elif function.__module__.startswith(PACKAGE):
-            made = Part(function, inline=function.__module__.startswith(RULES))
-        else:
-            made = njit(**USER_OPTIONS, **INNER)(function)
-        return made
+            return function
+        if function.__module__.startswith(PACKAGE):
+            return Part(function, inline=function.__module__.startswith(RULES))
+        return njit(**USER_OPTIONS)(function)
 
-    made = Binder(in_place, finish).bind(entries.enter)
-    made.compile(_signature())  # type: ignore[attr-defined]
+    function = Binder(in_place, finish).bind(entries.enter)
+    assert isinstance(function, types.FunctionType)
+    made: tuple[str, bytes] = compile_whole(function, (numba.int64,) * 3)
     return made
 
 
-def _copy(function: Any) -> types.FunctionType:
-    copy = types.FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__)
-    copy.__module__ = function.__module__
-    return copy
-
-
 def _named(function: types.FunctionType, digest: str) -> types.FunctionType:
-    """Name a function after all that it reaches: that is the name under which Numba keeps it."""
+    """Name a function after all that it reaches: that is its name in the machine code."""
     function.__qualname__ = f"{function.__name__}_{digest[:DIGEST]}"
     return function
-
-
-def _signature() -> Any:
-    """Return the types of the function's arguments: an address, what to do, and the number of a job."""
-    import numba
-
-    return (numba.int64,) * 3
 
 
 def _fields(policy: type[Policy]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from htpsim.device.records import DONE as JOB_DONE
 from htpsim.device.records import NEVER
+from htpsim.kernel.code import Stopped
 from htpsim.kernel.entries import ADVANCE, OPEN
 from htpsim.kernel.events import NO_TIME
 from htpsim.kernel.fields import ASKS, ENDED, FAULT, ROOM, THREADS
@@ -129,7 +130,7 @@ def run(store: Store, keeping: Keeping) -> None:
     while True:
         try:
             stop = store.call(ADVANCE)
-        except (IndexError, ZeroDivisionError) as error:  # a user's policy; nothing else can
+        except (Stopped, IndexError, ZeroDivisionError) as error:  # a user's policy; nothing else can
             raise NeedsReference("") from error
         if stop == ROOM:
             store.make_room()

@@ -19,6 +19,7 @@ from typing import Any
 
 from numba.core import compiler, imputils, types
 from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.datamodel import models, register_default
 from numba.core.registry import cpu_target
 from numba.extending import typeof_impl
@@ -55,22 +56,24 @@ class PartLibrary(JITCodeLibrary):
 
 
 class WholeLibrary(JITCodeLibrary):
-    """A function that is called from outside, with all parts that it reaches."""
+    """A function that is called from outside, to be optimised with all parts that it reaches."""
 
-    def _optimize_final_module(self) -> None:
-        own = {function.name for function in _defined(self._final_module)}
-        _take_in(self._final_module, self._parts)
-        for function in _defined(self._final_module):
+    def _optimize_functions(self, ll_module: Any) -> None:
+        """Leave them as they are: the whole will be optimised."""
+
+    def object_file(self) -> bytes:
+        """Return the machine code."""
+        module = self._final_module
+        own = {function.name for function in _defined(module)}
+        _take_in(module, self._linking_libraries)
+        for function in _defined(module):
             if function.name not in own:
                 function.linkage = "internal"
         passes, builder = self._codegen._module_pass_manager()
-        passes.run(self._final_module, builder)
-
-    def finalize(self) -> None:
-        """Link, optimise and make executable."""
-        self._parts = tuple(self._linking_libraries)
-        self._linking_libraries = []
-        super().finalize()
+        passes.run(module, builder)
+        module.verify()
+        made: bytes = self._codegen._tm.emit_object(module)
+        return made
 
 
 def _defined(module: Any) -> Iterator[Any]:
@@ -94,13 +97,24 @@ def _take_in(module: Any, libraries: Any) -> None:
             module.link_in(library._get_module_for_linking(), preserve=True)
 
 
-class WholeCompiler(compiler.Compiler):
-    """Numba's compiler, for a function that is called from outside."""
+def _translated(function: python.FunctionType, arguments: tuple[Any, ...], library: Any, *, inline: bool) -> Any:
+    """Return what Numba makes of a function before it is optimised."""
+    flags: Any = compiler.Flags()
+    flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = flags.no_rewrites = True
+    flags.nrt = True
+    flags.error_model = "numpy"
+    flags.forceinline = inline
+    typing, target = cpu_target.typing_context, cpu_target.target_context
+    return compiler.compile_extra(typing, target, function, arguments, None, flags, {}, library=library)
 
-    def __init__(self, typingctx: Any, targetctx: Any, library: Any, *rest: Any) -> None:
-        library = WholeLibrary(targetctx.codegen(), "whole")
-        library.enable_object_caching()
-        super().__init__(typingctx, targetctx, library, *rest)
+
+@global_compiler_lock
+def compile_whole(function: python.FunctionType, arguments: tuple[Any, ...]) -> tuple[str, bytes]:
+    """Return the name by which a function is called, and the object file with it and all parts that it reaches."""
+    cpu_target.typing_context.refresh()
+    library = WholeLibrary(cpu_target.target_context.codegen(), function.__qualname__)
+    found = _translated(function, arguments, library, inline=False)
+    return found.fndesc.llvm_func_name, library.object_file()
 
 
 class Part:
@@ -123,14 +137,9 @@ class Part:
         """Return what the function is for arguments of some types."""
         found = self.compiled.get(arguments)
         if found is None:
-            typing, target = cpu_target.typing_context, cpu_target.target_context
-            flags: Any = compiler.Flags()
-            flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = flags.no_rewrites = True
-            flags.nrt = True
-            flags.error_model = "numpy"
-            flags.forceinline = self.inline
+            target = cpu_target.target_context
             library = PartLibrary(target.codegen(), self.function.__qualname__)
-            found = compiler.compile_extra(typing, target, self.function, arguments, None, flags, {}, library=library)
+            found = _translated(self.function, arguments, library, inline=self.inline)
             found.library._ensure_finalized()
             target.insert_user_function((self, arguments), found.fndesc, [found.library])
             self.compiled[arguments] = found

@@ -168,7 +168,7 @@ def test_the_folder_is_named_by_the_sources(monkeypatch: pytest.MonkeyPatch, tmp
     assert before.parent == tmp_path
     for source in compiled.SOURCES:
         assert (Path(compiled.__file__).parents[1] / source).exists(), source
-    monkeypatch.setattr(compiled, "OPTIONS", {**compiled.OPTIONS, "error_model": "python"})
+    monkeypatch.setattr(compiled, "USER_OPTIONS", {**compiled.USER_OPTIONS, "error_model": "numpy"})
     compiled.cache_folder.cache_clear()
 
     assert compiled.cache_folder() != before
