@@ -100,8 +100,11 @@ def measure(  # noqa: PLR0913, PLR0917 - a parameter for each option
         )  # fmt: skip
         found = run(given, asked, command=["htpsim", *sys.argv[1:]], told=told)
         first = found.measured[0]
+        warned: list[str] = []
         if output is not None:
-            preset(found, role="vit" if role == "vit" else "other", image_tokens=image_tokens).write(output)
+            made = preset(found, role="vit" if role == "vit" else "other", image_tokens=image_tokens)
+            made.write(output)
+            warned = [warning for warning in made.warnings if warning not in found.doubts(first)]
         if qnn_viewer is not None:
             write_text(measured_viewer_lines(found.executions(first)), qnn_viewer)
         if qnn_csv is not None:
@@ -112,6 +115,8 @@ def measure(  # noqa: PLR0913, PLR0917 - a parameter for each option
         from htpsim.report.measured import measured_page
 
         show(measured_page(found))
+    for warning in warned:
+        note(f"! {warning}")
     for path in (output, qnn_viewer, qnn_csv, save):
         if path is not None:
             note(f"Written to {path}")

@@ -26,6 +26,8 @@ TYPES: Final[dict[str, npt.DTypeLike]] = {
     **{f"tensor({name})": np.dtype(name) for name in ("uint8", "uint16", "uint32", "uint64")},
 }
 """ONNX Runtime's name of a type -> NumPy's"""
+DRAWN: Final = 2**20
+"""Values after which the draws of an input begin anew, so that a large one needs no more memory than its own."""
 LARGEST: Final = 2**31
 """Bytes of one input; a dimension given by mistake ends here and not in the swap."""
 
@@ -97,10 +99,9 @@ def filled(title: str, item: Any, shape: tuple[int, ...], seed: int) -> npt.NDAr
     count = int(np.prod([max(0, length) for length in shape], dtype=object)) if shape else 1
     if count * kind.itemsize > LARGEST:
         raise HtpsimError(f"{title}: input {item.name}: got a shape {shape}, expected at most {LARGEST} bytes")
-    uniform = rng.draws(rng.stream_key(seed, 0, title, item.name), 0, count)
+    uniform = rng.draws(rng.stream_key(seed, 0, title, item.name), 0, min(count, DRAWN))
     if kind.kind == "f":
         values = (uniform / np.float64(2**32)).astype(kind)
     else:
         values = (uniform >> np.uint64(31)).astype(kind)
-    made: npt.NDArray[Any] = values.reshape(shape)
-    return made
+    return np.resize(values, shape)

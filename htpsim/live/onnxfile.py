@@ -13,6 +13,7 @@ from htpsim.formats.writers.extra import needed
 from htpsim.live.models import EXTRA
 
 _CHUNK: Final = 2**20
+_PLACE: Final = ("offset", "length")
 _BITS_OF_PACKED: Final = {"INT4": 4, "UINT4": 4, "FLOAT4E2M1": 4, "INT2": 2, "UINT2": 2}
 """Types of which several lie in one byte."""
 
@@ -51,7 +52,7 @@ def look_into(model: bytes | Path) -> OnnxFile:
     ('vit_b1_w64_t4_p0', 20, 348764)
     """
     onnx = needed("onnx", EXTRA)
-    title = model.name if isinstance(model, Path) else "model"
+    title = plain(model.name) if isinstance(model, Path) else "model"
     content = _content(model)
     try:
         proto = onnx.load_model_from_string(content)
@@ -69,10 +70,10 @@ def look_into(model: bytes | Path) -> OnnxFile:
                 digest.update(chunk)
     opsets = {entry.domain: int(entry.version) for entry in proto.opset_import}
     return OnnxFile(
-        title=title if isinstance(model, Path) else proto.graph.name,
+        title=title if isinstance(model, Path) else plain(proto.graph.name),
         sha256=digest.hexdigest(),
         file_bytes=size,
-        weights_bytes=sum(_bytes_of(onnx, tensor) for tensor in tensors),
+        weights_bytes=sum(_bytes_of(onnx, tensor, title) for tensor in tensors),
         nodes=len(proto.graph.node),
         opset=opsets.get("", opsets.get("ai.onnx", 0)),
         domains=tuple(sorted(name for name in opsets if name not in ("", "ai.onnx"))),
@@ -80,11 +81,24 @@ def look_into(model: bytes | Path) -> OnnxFile:
     )
 
 
+def plain(text: str) -> str:
+    """Return a name on one line, of characters that can be written anywhere.
+
+    >>> plain("a\\n b\\ud800.onnx"), plain("")
+    ('a b .onnx', 'model')
+    """
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split()) or "model"
+
+
 def _content(model: bytes | Path) -> bytes:
     if isinstance(model, bytes):
         return model
     if model.is_dir():
         raise HtpsimError(f"{model}: got a folder, expected an ONNX model such as model.onnx")
+    try:
+        str(model).encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise HtpsimError(f"{plain(model.name)}: got a name that is no UTF-8, expected one that is") from error
     return model.read_bytes()
 
 
@@ -110,10 +124,13 @@ def _tensors(onnx: Any, graph: Any) -> Iterator[Any]:
                     yield from _tensors(onnx, inner)
 
 
-def _bytes_of(onnx: Any, tensor: Any) -> int:
+def _bytes_of(onnx: Any, tensor: Any, title: str) -> int:
     count = 1
     for length in tensor.dims:
         count *= length
+    known = onnx.TensorProto.DataType.values()
+    if tensor.data_type not in known or tensor.data_type == onnx.TensorProto.UNDEFINED:
+        raise HtpsimError(f"{title}: constant {tensor.name}: got type {tensor.data_type}, expected one that onnx knows")
     kind = onnx.TensorProto.DataType.Name(tensor.data_type)
     if kind in _BITS_OF_PACKED:
         return int((count * _BITS_OF_PACKED[kind] + 7) // 8)
@@ -122,13 +139,19 @@ def _bytes_of(onnx: Any, tensor: Any) -> int:
     return int(count * onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize)
 
 
+def _whole(text: str, where: str) -> int:
+    if not text.isdecimal():
+        raise HtpsimError(f"{where} of external data: got '{text[:40]}', expected a whole number")
+    return int(text)
+
+
 def _external(tensors: list[Any], folder: Path | None, title: str) -> tuple[Path, ...]:
     """Return the files that weights lie in, each of them there and long enough."""
     found: dict[str, int] = {}
     for tensor in tensors:
         stated = {entry.key: entry.value for entry in tensor.external_data}
         if tensor.data_location == tensor.EXTERNAL and "location" in stated:
-            end = int(stated.get("offset", 0)) + int(stated.get("length", 0))
+            end = sum(_whole(stated.get(key, "0"), f"{title}: constant {tensor.name}: {key}") for key in _PLACE)
             found[stated["location"]] = max(end, found.get(stated["location"], 0))
     if found and folder is None:
         raise HtpsimError(f"{title}: got a model in memory with external data, expected its file")

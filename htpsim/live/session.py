@@ -17,6 +17,7 @@ ONNX Runtime gives up the interpreter's lock while it runs: several threads run 
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -32,6 +33,9 @@ from htpsim.live.onnxfile import OnnxFile, look_into
 PROVIDERS: Final = ("CPUExecutionProvider",)
 SETTINGS: Final = MappingProxyType({"session.intra_op.allow_spinning": "0", "session.inter_op.allow_spinning": "0"})
 NO_DIMS: Final[Mapping[str, int]] = MappingProxyType({})
+_REASON_MAX: Final = 400
+_SOURCE: Final = re.compile(r"\S*?\.(?:h|cc|cpp):\d+ (?:(?:[\w:]+ )*[\w:~]+\([^)]*\) )?")
+"""Where in its own source something was noticed, with the function: C++ that tells a user nothing."""
 _FATAL_ONLY: Final = 4
 """What ONNX Runtime tells on standard error: what goes wrong comes as an exception, and is told by us."""
 
@@ -147,11 +151,14 @@ def reason(error: Exception) -> str:
 
     >>> reason(ValueError("[ONNXRuntimeError] : 9 : NOT_IMPLEMENTED : Could not find an implementation"))
     'Could not find an implementation'
+    >>> reason(ValueError("[ONNXRuntimeError] : 1 : FAIL : /src/utils.h:46 void ort::Check(int, bool) Opset 99 is new"))
+    'Opset 99 is new'
     """
     line = " ".join(str(error).split()) or type(error).__name__
     if line.startswith("[ONNXRuntimeError]"):
         line = line.split(" : ", 3)[-1]
-    return line if len(line) <= 300 else line[:297] + "..."
+    line = _SOURCE.sub("", line)
+    return line if len(line) <= _REASON_MAX else line[: _REASON_MAX - 3] + "..."
 
 
 def _options(onnxruntime: Any, threads: int, profile: Path | None) -> Any:

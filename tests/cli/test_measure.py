@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ def model(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_model_built_on_the_fly_is_measured(capsys: Any) -> None:
     done = call(capsys, "measure", "--builtin", "vit", *TINY, *SHORT, "--threads", "1,2", "--operators", "2")
 
@@ -39,6 +41,7 @@ def test_a_model_built_on_the_fly_is_measured(capsys: Any) -> None:
     assert max(len(line) for line in done.out.splitlines()) <= 80
 
 
+@pytest.mark.slow
 def test_everything_is_written_and_can_be_read(capsys: Any, tmp_path: Path, model: Path) -> None:
     files = [tmp_path / name for name in ("own.toml", "own.txt", "own.csv")]
     outputs = ["-o", str(files[0]), "--qnn-viewer", str(files[1]), "--qnn-csv", str(files[2])]
@@ -57,11 +60,33 @@ def test_everything_is_written_and_can_be_read(capsys: Any, tmp_path: Path, mode
     assert [line.partition(" to ")[2] for line in done.err.splitlines()] == [str(path) for path in files]
 
 
+@pytest.mark.slow
 def test_a_model_built_on_the_fly_can_be_kept(capsys: Any, tmp_path: Path) -> None:
     kept = tmp_path / "vit.onnx"
 
     assert call(capsys, "measure", "--builtin", "vit", *TINY, *SHORT, "--save", str(kept)).code == 0
     assert kept.read_bytes() == build("vit", blocks=1, width=64, tokens=2)
+
+
+@pytest.mark.slow
+def test_what_a_preset_leaves_open_is_said(capsys: Any, tmp_path: Path) -> None:
+    output = ("-o", str(tmp_path / "vit.toml"), "--role", "vit")
+
+    open_ = call(capsys, "measure", "--builtin", "vit", *TINY, *SHORT, *output)
+    given = call(capsys, "measure", "--builtin", "vit", *TINY, *SHORT, *output, "--image-tokens", "64")
+
+    assert "! tokens_per_image: no file states" in open_.err
+    assert (open_.code, given.code, given.err) == (0, 0, f"Written to {tmp_path / 'vit.toml'}\n")
+
+
+@pytest.mark.parametrize("package", ["onnx", "onnxruntime"])
+def test_without_the_extra_it_is_named(capsys: Any, model: Path, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+
+    done = call(capsys, "measure", str(model), *SHORT)
+
+    assert (done.code, done.out) == (2, "")
+    assert f"{package}: got no such package, expected it: pip install htpsim[measure]" in done.err
 
 
 def dynamic(folder: Path) -> Path:
@@ -74,6 +99,7 @@ def dynamic(folder: Path) -> Path:
     return folder / "any.onnx"
 
 
+@pytest.mark.slow
 def test_open_dimensions_are_filled(capsys: Any, tmp_path: Path) -> None:
     path = str(dynamic(tmp_path))
 

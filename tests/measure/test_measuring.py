@@ -18,6 +18,7 @@ from tests.measure.support import runs
 pytest.importorskip("onnx", reason="the extra `measure` is not installed")
 pytest.importorskip("onnxruntime", reason="the extra `measure` is not installed")
 
+pytestmark = pytest.mark.slow
 TINY = build("decode", blocks=1, width=64, past=3)
 
 

@@ -74,6 +74,7 @@ def test_a_chunk_does_not_look_ahead() -> None:
     assert (mask == 0).tolist() == np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 0], [1, 1, 1, 1, 1]], bool).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", ROLES)
 def test_the_bytes_of_the_blocks_are_most_of_the_weights(role: str) -> None:
     size = ROLES[role]

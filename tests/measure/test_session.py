@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from htpsim.errors import HtpsimError
-from htpsim.live.inputs import TYPES, filled, shapes_of
+from htpsim.live.inputs import DRAWN, TYPES, filled, shapes_of
 from htpsim.live.models import build
 from htpsim.live.onnxfile import look_into
 from htpsim.live.session import Session
@@ -108,6 +108,13 @@ def test_filled_values_are_seeded_and_small(kind: str) -> None:
     assert np.array_equal(one, same)
     assert not np.array_equal(one, other)
     assert 0 <= one.min() < one.max() <= 1
+
+
+def test_a_large_input_repeats_its_draws() -> None:
+    made = filled("m", item(), (2, DRAWN), 1)
+
+    assert made.shape == (2, DRAWN)
+    assert np.array_equal(made[0], made[1])
 
 
 def test_a_scalar_and_an_empty_input_are_filled() -> None:
@@ -211,6 +218,72 @@ def test_missing_and_short_weights_are_refused(tmp_path: Path) -> None:
         Session.open(path)
     with pytest.raises(HtpsimError, match="in memory with external data"):
         Session.open(path.read_bytes())
+
+
+def test_a_name_over_several_lines_becomes_one(tmp_path: Path) -> None:
+    (tmp_path / "two\nlines.onnx").write_bytes(TINY)
+
+    assert look_into(tmp_path / "two\nlines.onnx").title == "two lines.onnx"
+
+
+def test_a_name_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "odd\udcff.onnx"
+    try:
+        path.write_bytes(TINY)
+    except OSError:
+        pytest.skip("this file system takes text only")
+
+    with pytest.raises(HtpsimError, match=r"^odd \.onnx: got a name that is no UTF-8"):
+        Session.open(path)
+
+
+def with_constant(kind: int = 1, **place: str) -> bytes:
+    """Return a model that adds a constant which lies in another file."""
+    helper = onnx.helper
+    constant = onnx.TensorProto(name="w", data_type=kind, dims=[2], data_location=onnx.TensorProto.EXTERNAL)
+    for key, value in {"location": "w.data", **place}.items():
+        constant.external_data.add(key=key, value=value)
+    values = [helper.make_tensor_value_info(n, 1, (2,)) for n in "xy"]
+    node = helper.make_node("Add", ["x", "w"], ["y"])
+    graph = helper.make_graph([node], "one", values[:1], values[1:], initializer=[constant])
+    opsets = [helper.make_opsetid("", 20)]
+    return bytes(helper.make_model(graph, opset_imports=opsets, ir_version=9).SerializeToString())
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (with_constant(77), "constant w: got type 77, expected one that onnx knows"),
+        (with_constant(0), "constant w: got type 0, expected one that onnx knows"),
+        (with_constant(offset="zebra"), "constant w: offset of external data: got 'zebra', expected a whole number"),
+        (with_constant(length="-8"), "constant w: length of external data: got '-8', expected a whole number"),
+    ],
+)
+def test_constants_that_nobody_can_read_are_refused(tmp_path: Path, content: bytes, complaint: str) -> None:
+    (tmp_path / "a.onnx").write_bytes(content)
+    (tmp_path / "w.data").write_bytes(bytes(8))
+
+    with pytest.raises(HtpsimError) as caught:
+        look_into(tmp_path / "a.onnx")
+
+    assert str(caught.value) == f"a.onnx: {complaint}"
+
+
+def test_an_operator_that_fails_while_running_is_named() -> None:
+    helper = onnx.helper
+    values = [
+        helper.make_tensor_value_info("x", onnx.TensorProto.INT64, (8,)),
+        helper.make_tensor_value_info("y", 1, (8, 2)),
+    ]
+    rows = onnx.numpy_helper.from_array(
+        np.ones((1, 2), np.float32), "rows"
+    )  # and the inputs ask for the second one too
+    node = helper.make_node("Gather", ["rows", "x"], ["y"], name="look_up")
+    graph = helper.make_graph([node], "one", values[:1], values[1:], initializer=[rows])
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+
+    with Session.open(made.SerializeToString()) as session, pytest.raises(HtpsimError, match=r"a run fails: .*look_up"):
+        session.run()
 
 
 def test_a_number_of_threads_below_one_is_refused() -> None:
