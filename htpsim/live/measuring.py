@@ -206,7 +206,9 @@ def _profiled(model: bytes | Path, file: OnnxFile, threads: int, how: Asked, say
             warm = len(_timed(session, 1 + how.warmup, how.at_most_ns))
             runs = _timed(session, how.profiled, how.at_most_ns)
             path = session.end_profile()
-        profile: OrtProfile = read_profile(from_text(path.name, path.read_text(encoding="utf-8", errors="replace"))).data
+        profile: OrtProfile = read_profile(
+            from_text(path.name, path.read_text(encoding="utf-8", errors="replace"))
+        ).data
     return joined(runs, profile, warm)
 
 
