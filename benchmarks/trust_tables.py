@@ -112,9 +112,17 @@ def memory(found: Trials) -> str:
         seen, simulated = trial.copies()
         copies = ", ".join(f"{count} {what}" for what, count in seen.items())
         said = ", ".join(f"{count} {what}" for what, count in simulated.items())
-        rows.append([name, said, copies, format_bytes(trial.weights_bytes[0]), format_bytes(trial.resident_bytes[0])])
+        rows.append(
+            [
+                name,
+                said,
+                copies,
+                format_bytes(trial.weights_bytes[0]),
+                format_bytes(round(median(trial.resident_bytes))),
+            ]
+        )
     return markdown(["scenario", "copies predicted", "copies measured", "weights of all sessions",
-                     "resident memory grew by, first run"], rows)  # fmt: skip
+                     "resident memory grew by, median"], rows)  # fmt: skip
 
 
 def calibration(found: Trials) -> str:

@@ -22,7 +22,7 @@ from htpsim.live.faults import Fault, FaultPlan
 from htpsim.live.guard import LiveGuard, Weights
 from htpsim.live.instance import LiveInstance
 from htpsim.live.loader import LiveLoader
-from htpsim.live.machine import Seats, described, resident_bytes, seats
+from htpsim.live.machine import Seats, described, give_back_memory, resident_bytes, seats
 from htpsim.live.stopping import NS_PER_S, Clock, Stop, clock_from_now
 from htpsim.live.supports import refuse_unsupported
 from htpsim.live.work import Bench
@@ -139,6 +139,7 @@ class _Run:
 
     def go(self, progress: Callable[[float], None] | None) -> LiveRun:
         """Run, and end every thread whatever happens."""
+        give_back_memory()
         before_bytes = resident_bytes()
         try:
             for thread in [*self.machine.cores, *self.threads]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import platform
 from dataclasses import dataclass
@@ -72,6 +73,19 @@ def sharpen_timers(slack_ns: int = 1) -> bool:
         return False
     libc = ctypes.CDLL(None, use_errno=True)
     return bool(libc.prctl(_PR_SET_TIMERSLACK, ctypes.c_ulong(slack_ns), 0, 0, 0) == 0)
+
+
+def give_back_memory() -> bool:
+    """Give what was freed back to the system, so that what becomes resident is what is taken; tell if it can.
+
+    >>> give_back_memory() in (True, False)
+    True
+    """
+    gc.collect()
+    if platform.system() != "Linux":
+        return False
+    libc = ctypes.CDLL(None)
+    return hasattr(libc, "malloc_trim") and bool(libc.malloc_trim(0))
 
 
 def resident_bytes() -> int:

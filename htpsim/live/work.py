@@ -17,6 +17,7 @@ from typing import Any, Final, Literal, Protocol
 from htpsim.errors import ScenarioError, nearest
 from htpsim.formats.writers.extra import needed
 from htpsim.live.models import EXTRA, build
+from htpsim.live.onnxfile import look_into
 from htpsim.live.session import Session
 from htpsim.live.stopping import NS_PER_S
 from htpsim.spec import Model, Scenario
@@ -154,9 +155,7 @@ class OnnxBench:
 
     def _weight(self, shape: tuple[str, int, int, int, int]) -> int:
         if shape not in self._weights:
-            work = OnnxWork(self._bytes(shape))
-            self._weights[shape] = work.weights_bytes
-            work.close()
+            self._weights[shape] = look_into(self._bytes(shape)).weights_bytes
         return self._weights[shape]
 
     def _bytes(self, shape: tuple[str, int, int, int, int]) -> bytes:
