@@ -13,6 +13,7 @@ delay           from, to                                                 paramet
 ``submit``      the thread goes on, its graph is with the core            ``device.rpc_call``
 ``gap_step``    a token, the next call                                    ``instances.host_gap_step``
 ``gap_graph``   a graph, the next of its step                             ``instances.host_gap_graph``
+``gap_stage``   the ViT or a chunk, what comes after it                   ``instances.host_gap_stage``
 ==============  =======================================================  ==================================
 
 ``next_graph`` and ``hand_over`` do not occur with one instance; they are measured with threads that do nothing else.
@@ -33,7 +34,7 @@ from htpsim.live.guard import LiveGuard, Slot
 from htpsim.live.machine import bind, seats, sharpen_timers
 from htpsim.live.stopping import Stop, clock_from_now
 from htpsim.live.work import TimedWork
-from htpsim.results.columns import NEVER, STAGE_DECODE, Execute
+from htpsim.results.columns import NEVER, Execute
 from htpsim.results.log import RunLog
 from htpsim.sched.policy import NO_DEADLINE
 from htpsim.spec import Distribution, Graph, Guard, Instance, Model, Scenario
@@ -48,7 +49,7 @@ THINK_NS: Final = 50 * NS_PER_MS
 ROUNDS: Final = 300
 PAUSE_NS: Final = 500_000
 """How long each round of an exercise takes."""
-DELAYS: Final = ("wake_core", "next_graph", "answer", "hand_over", "submit", "gap_step", "gap_graph")
+DELAYS: Final = ("wake_core", "next_graph", "answer", "hand_over", "submit", "gap_step", "gap_graph", "gap_stage")
 
 
 @dataclass(slots=True)
@@ -113,11 +114,16 @@ def seen_alone(log: RunLog) -> Solo:
     for (_, _, _, name), run_ns in steps.items():
         solo.graphs.setdefault(name, []).append(run_ns)
     for before, row in pairwise(rows):
-        if before.request != row.request or row.stage != STAGE_DECODE:
-            continue
-        gap = "gap_step" if before.token != NEVER else "gap_graph"
-        solo.delays[gap].append(row.called_ns - before.returned_ns)
+        if before.request == row.request:
+            solo.delays[_gap_between(before, row)].append(row.called_ns - before.returned_ns)
     return solo
+
+
+def _gap_between(before: Execute, row: Execute) -> str:
+    """Name the pause of the host between two graphExecutes of one request."""
+    if before.token != NEVER:
+        return "gap_step"
+    return "gap_graph" if (before.stage, before.step) == (row.stage, row.step) else "gap_stage"
 
 
 def exercise() -> Solo:
@@ -208,6 +214,7 @@ def calibrated(scenario: Scenario, solo: Solo) -> Scenario:
             vit=one.vit and _timed(one.vit, solo.graphs),
             llm=one.llm and _timed(one.llm, solo.graphs),
             host_gap_step_ns=solo.delay_ns("gap_step") or one.host_gap_step_ns,
+            host_gap_stage_ns=solo.delay_ns("gap_stage"),
             host_gap_graph_ns=solo.delay_ns("gap_graph") or one.host_gap_graph_ns,
         )
         for one in scenario.instances

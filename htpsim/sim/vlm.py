@@ -295,6 +295,8 @@ class VlmThread:
         if switch_ns:
             self.turns.settle(calls[-1].use)
         if token == NO_TOKEN:
+            if self.spec.host_gap_stage_ns:
+                yield self._gap(self.spec.host_gap_stage_ns, thread)
             return
         self._note_token(self.requests[request], token)
         if self.spec.host_gap_step_ns:

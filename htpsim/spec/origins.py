@@ -107,6 +107,7 @@ ORIGINS: Final[Mapping[str, str]] = MappingProxyType({
     "Graph.tier_tokens": "off; public bundles of several context lengths, whose graphs have the length in their name",
     "Instance.vit_thread": "the seed: ViT and LLM run on one worker thread",
     "Instance.host_gap_graph_ns": "off: measured on one's own host",
+    "Instance.host_gap_stage_ns": "off: some tens of microseconds on the testbed of real threads (docs/trust.md)",
     "Instance.host_gap_step_ns": "off: 7 to 194 ms a token follow from public reports",
     "Instance.stale_handle_of": _CHOSEN,
     "OtherClient.when_full": "vendor documentation: a full queue blocks its caller",

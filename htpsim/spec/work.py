@@ -75,6 +75,13 @@ class Instance:
         "measured", "host time after each graph of a step but its last", default=0, unit="ns"
     )
     host_gap_step_ns: int = param("measured", "host time after each token", default=0, unit="ns")
+    host_gap_stage_ns: int = param(
+        "measured",
+        "host time after the ViT of an image and after each chunk of a prompt but the last; with 0 the thread calls "
+        "again before its slot is granted to another, for which no real guard waits",
+        default=0,
+        unit="ns",
+    )
     stale_handle_of: str | None = param(
         "assumed",
         "instance whose dialog handle the pooled thread still carries before the query; none: it carries none",
