@@ -38,7 +38,7 @@ def live(
 
     Cores, guard, registry and instances become threads, locks and sessions on
     this machine's processors; what they leave is what a simulated run leaves.
-    SCENARIO states the shape of its models (see live/four_vlms), or takes only
+    SCENARIO states the shape of its models (see live/four_threads), or takes only
     its time with --work timed. What threads cannot do is refused by name.
     """
     settings = list(set_values)

@@ -82,7 +82,7 @@ def live_one(  # noqa: PLR0913 - all but the first have a name and a default
     Examples
     --------
     >>> sets = ["run.duration=0.2s", "run.warmup=0s"]
-    >>> single, live = live_one("live/four_vlms", set_values=sets, bench=TimedBench())
+    >>> single, live = live_one("live/four_threads", set_values=sets, bench=TimedBench())
     >>> single.log.engine, live.threads
     ('live', 5)
     """

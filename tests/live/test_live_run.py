@@ -149,7 +149,7 @@ def test_what_threads_cannot_do_is_refused_by_name(changes: dict[str, object], n
 def test_a_run_directory_opens_exports_and_checks_like_any_other(tmp_path: Path) -> None:
     from htpsim.report.directory import scenario_dict
 
-    single, _ = live_one("live/four_vlms", set_values=SHORT, bench=TimedBench())
+    single, _ = live_one("live/four_threads", set_values=SHORT, bench=TimedBench())
     single.result.write(tmp_path / "run", scenario=scenario_dict(single.resolved))
 
     run = open_run(tmp_path / "run")
