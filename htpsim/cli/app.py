@@ -84,6 +84,8 @@ def _outcome(arguments: Sequence[str] | None) -> int:
         return error.exit_code
     except HtpsimError as error:
         return _told(str(error), error.exit_code)
+    except FileNotFoundError as error:
+        return _told(f"{error.filename}: got no such file, expected one that can be read", BAD_INPUT)
     except OSError as error:
         where = f"{error.filename}: " if error.filename is not None else ""
         return _told(f"{where}{(error.strerror or str(error)).lower()}", BAD_INPUT)
