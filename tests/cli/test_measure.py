@@ -175,6 +175,19 @@ def test_a_page_names_what_it_withholds_and_doubts() -> None:
     assert max(len(line) for line in text.splitlines()) <= 80
 
 
+def test_runs_beyond_the_histogram_are_counted() -> None:
+    text = to_text(measured_page(measurement(measured([3 * MS] * 150 + [4 * MS] * 148 + [900 * MS] * 2))))
+
+    assert "4.0 (2 beyond)" in text
+
+
+def test_several_threads_need_no_whole_core_each() -> None:
+    shared = measurement(measured([4 * MS] * 60, threads=2, cpu_ns=100 * MS))
+
+    assert shared.doubts(shared.measured[0]) == ()
+    assert shared.measured[0].to_dict()["cpu_share"] == pytest.approx(100 / 240, abs=1e-6)
+
+
 def test_the_rarer_kinds_of_operators_are_summed_up() -> None:
     from htpsim.formats.writers.measured import Operator
 

@@ -109,13 +109,28 @@ def test_what_cannot_be_asked_is_refused(asked: Asked, complaint: str) -> None:
     assert complaint in str(caught.value)
 
 
-EVENT = '{"cat": "Session", "pid": 1, "tid": 1, "dur": 900, "ts": %d, "ph": "X", "name": "model_run", "args": {}}'
+SESSION = '{"cat": "Session", "pid": 1, "tid": 1, "dur": %d, "ts": %d, "ph": "X", "name": "model_run", "args": {}}'
+NODE = '{"cat": "Node", "pid": 1, "tid": 1, "dur": %d, "ts": %d, "ph": "X", "name": "%s", "args": {"op_name": "Conv"}}'
 
 
-def test_the_runs_before_are_left_out_of_a_profile() -> None:
-    profile = read_profile(from_text("p.json", "[" + ",".join(EVENT % (5 + 1000 * n) for n in range(3)) + "]")).data
+def test_runs_get_what_a_profile_says_of_them_and_no_other() -> None:
+    events = []
+    for number in range(3):
+        start = 5 + 1_000 * number
+        events += [SESSION % (900 + number, start), NODE % (1, start + 1, "a_fence_before")]
+        events += [NODE % (100 + number, start + 2, "a_kernel_time"), NODE % (7, start + 300, "b_kernel_time")]
+    profile = read_profile(from_text("p.json", f"[{','.join(events)}]")).data
 
-    assert [run.execute_ns for run in joined(runs([10**6]), profile, 2)] == [900_000]
+    first, second = joined(runs([10**6, 2 * 10**6]), profile, 1)
+
+    assert (first.netrun_ns, first.execute_ns, second.netrun_ns, second.execute_ns) == (
+        10**6,
+        901_000,
+        2 * 10**6,
+        902_000,
+    )
+    assert [(op.name, op.kind, op.run_ns) for op in first.operators] == [("a", "Conv", 101_000), ("b", "Conv", 7_000)]
+    assert [op.run_ns for op in second.operators] == [102_000, 7_000]
     with pytest.raises(HtpsimError, match="the profile has 3 runs, expected 4"):
         joined(runs([10**6]), profile, 3)
 

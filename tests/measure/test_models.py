@@ -67,6 +67,25 @@ def test_prefill_and_decode_are_graphs_of_one_model() -> None:
     assert weights("prefill") == weights("decode")
 
 
+def test_a_step_continues_the_chunk_before_it() -> None:
+    ort = pytest.importorskip("onnxruntime", reason="the extra `measure` is not installed")
+    small = {"blocks": 2, "width": 128}
+    prefill, decode = (
+        ort.InferenceSession(build(role, **small, tokens=tokens, past=past))
+        for role, tokens, past in (("prefill", 5, 0), ("decode", 1, 4))
+    )
+    embeddings = np.random.default_rng(1).standard_normal((5, 128), np.float32)
+
+    whole, *caches = prefill.run(None, {"embeddings": embeddings})
+    past = {f"past_key_{n}": caches[2 * n][:, :, :4] for n in range(2)}
+    past |= {f"past_value_{n}": caches[2 * n + 1][:, :4] for n in range(2)}
+    step, *added = decode.run(None, {"embeddings": embeddings[4:], **past})
+
+    assert np.allclose(step[0], whole[4], atol=1e-4)
+    assert np.allclose(added[0][:, :, 0], caches[0][:, :, 4], atol=1e-4)
+    assert np.std(whole) > 0.5
+
+
 def test_a_chunk_does_not_look_ahead() -> None:
     graph = onnx.load_model_from_string(build("prefill", blocks=1, width=64, tokens=3, past=2)).graph
     mask = next(onnx.numpy_helper.to_array(tensor) for tensor in graph.initializer if tensor.name == "mask")
