@@ -130,7 +130,7 @@ def test_open_dimensions_are_filled(capsys: Any, tmp_path: Path) -> None:
         (("MODEL", "-o", "nowhere/own.toml"), "in no folder that exists"),
         (("MODEL", "--qnn-csv", "a.csv", "--qnn-viewer", "a.csv"), "one file for two results"),
         (("MODEL", "--qnn-csv", "MODEL"), "as the model and as a result"),
-        (("absent.onnx",), "absent.onnx: no such file"),
+        (("absent.onnx",), "absent.onnx: got no such file"),
         (("FOLDER",), "got a folder, expected an ONNX model"),
         (("LETTER",), "expected an ONNX model"),
         (("UNKNOWN",), "ONNX Runtime cannot load it"),
