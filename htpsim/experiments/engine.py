@@ -16,7 +16,7 @@ from typing import Final, Literal
 import numpy as np
 
 from htpsim.errors import ScenarioError
-from htpsim.kernel import NeedsReference, unsupported
+from htpsim.kernel import NeedsReference, prepare, unsupported
 from htpsim.kernel import simulate as simulate_kernel
 from htpsim.kernel import tally as tally_kernel
 from htpsim.kernel.compiled import can_compile, is_compiled
@@ -127,11 +127,12 @@ def tally(scenario: Scenario, replications: int | None = None, workers: int | No
         raise ScenarioError(f"tally: got {unknown}, which the compiled engine does not know; simulate keeps records")
     plan = make_plan(scenario)
     loaded = load_alone(plan)
+    prepared = prepare(plan, loaded)
     count = scenario.run.replications if replications is None else replications
 
     def one(replication: int) -> Tally:
         try:
-            return tally_kernel(plan, loaded, replication)
+            return tally_kernel(plan, loaded, replication, prepared=prepared)
         except NeedsReference as reason:
             simulate_reference(scenario, replication)  # tells what is wrong, in words
             raise ScenarioError(f"guard.policy: {str(reason) or 'got a policy that does not run compiled'}") from reason

@@ -29,7 +29,7 @@ from htpsim.kernel.binding import Binder, Function, Stand
 from htpsim.kernel.code import callable_of, read_code, write_code
 from htpsim.kernel.fields import INTEGERS, SINGLE, TABLES
 from htpsim.kernel.layout import Layout
-from htpsim.kernel.shapes import Shape, differs
+from htpsim.kernel.shapes import Shape
 from htpsim.kernel.store import ROOMS, Store, policy_in_place
 from htpsim.kernel.world import NAMES, Array, Memory
 from htpsim.sched import Policy
@@ -200,7 +200,6 @@ class CompiledStore(Store):
         for name in NAMES:
             self._point(name)
         self.world = self.addresses.ctypes.data
-        assert not differs(self.memory.arrays, layout.counts(), layout.shape)
         self.enter = function_for(layout.policy, layout.shape)
         for name, _, room in ROOMS:
             setattr(self.state, room, len(self.memory.arrays[name]) - layout.margins[name])

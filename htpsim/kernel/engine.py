@@ -11,7 +11,7 @@ from htpsim.device.records import NEVER
 from htpsim.kernel.code import Stopped
 from htpsim.kernel.entries import ADVANCE, OPEN
 from htpsim.kernel.events import NO_TIME
-from htpsim.kernel.fields import ASKS, ENDED, FAULT, ROOM, THREADS
+from htpsim.kernel.fields import ASKS, ENDED, FAULT, ROOM, TALLY_FIELDS, THREADS
 from htpsim.kernel.keeping import Keeping
 from htpsim.kernel.layout import Layout
 from htpsim.kernel.store import Store, matrix
@@ -57,16 +57,34 @@ def simulate(plan: Plan, loaded: Loaded, replication: int = 0, *, compiled: bool
     return log_of(store, keeping, replication)
 
 
-def tally(plan: Plan, loaded: Loaded, replication: int = 0, *, compiled: bool | None = None) -> Tally:
+def prepare(plan: Plan, loaded: Loaded) -> Layout:
+    """Return what runs without records have in common, for many replications of a scenario."""
+    return Layout(plan, loaded, 0, policy_class(plan.scenario.guard.policy), keeps=False)
+
+
+def tally(
+    plan: Plan,
+    loaded: Loaded,
+    replication: int = 0,
+    *,
+    compiled: bool | None = None,
+    prepared: Layout | None = None,
+) -> Tally:
     """Run one replication without keeping any record: its memory does not grow with the time that is simulated.
+
+    Parameters
+    ----------
+    plan, loaded, replication, compiled
+        As for `simulate`.
+    prepared : Layout, optional
+        What `prepare` returned for the same plan and loading; without it, tables are filled anew.
 
     Raises
     ------
     NeedsReference
         As `simulate` does.
     """
-    layout = Layout(plan, loaded, replication, policy_class(plan.scenario.guard.policy), keeps=False)
-    store = _store(layout, compiled)
+    store = _store((prepared or prepare(plan, loaded)).again(replication), compiled)
     run(store, Keeping(store, plan, loaded))
     find_fault(store, plan.scenario.run.duration_ns)
     state = store.state
@@ -81,18 +99,13 @@ def tally(plan: Plan, loaded: Loaded, replication: int = 0, *, compiled: bool | 
 
 def _client_tally(store: Store, client: ClientPlan) -> ClientTally:
     """Return the figures of one client."""
-    user, tallies, bins = store.records("users")[client.number], store.records("tallies"), store.records("bins")
+    user, bins = store.records("users")[client.number], store.records("bins")
+    tallies = matrix(store.table("tallies", (client.number + 1) * len(TALLIED))).tolist()
     latencies = {}
-    for k, measure in enumerate(TALLIED):
-        place = client.number * len(TALLIED) + k
-        kept = tallies[place]
-        latencies[measure] = Latency(
-            count=int(kept.count),
-            total_ns=int(kept.total_ns),
-            least_ns=int(kept.least_ns),
-            most_ns=int(kept.most_ns),
-            bins=np.array(bins[place * BINS : (place + 1) * BINS], dtype=np.int64),
-        )
+    for place, measure in enumerate(TALLIED, start=client.number * len(TALLIED)):
+        kept = dict(zip(TALLY_FIELDS, tallies[place], strict=True))
+        counted = np.array(bins[place * BINS : (place + 1) * BINS], dtype=np.int64)
+        latencies[measure] = Latency(**kept, bins=counted)
     return ClientTally(
         name=client.name,
         arrived=int(user.requests),

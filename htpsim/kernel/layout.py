@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, Final
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from htpsim.device.records import GRID, LATENCY, NEVER, NOBODY
 from htpsim.kernel.events import NO_TIME
 from htpsim.kernel.fields import CLOSED, PERIODIC, POISSON, REPLAY
-from htpsim.kernel.shapes import shape_of
+from htpsim.kernel.shapes import differs, shape_of
 from htpsim.kernel.tallying import MEASURES
 from htpsim.kernel.world import Memory
 from htpsim.results.columns import PATH_BYPASS, PATH_GENIE, PATH_QNN
@@ -97,9 +98,31 @@ class Layout:
         self.adapters = {"": 0}
         self.copies: dict[int, int] = {}
         """where the turns at a copy stand, by its first context"""
+        self.streams: dict[tuple[int, str], tuple[str, str]] = {}
+        """names of the streams whose keys are in the clients' records: all that differs between replications"""
+        self.made: Memory | None = None
+
+    def again(self, replication: int) -> Layout:
+        """Return the layout of another replication, which need not be filled in anew."""
+        self.make()
+        other = copy(self)
+        other.replication = replication
+        other.margins = dict(self.margins)
+        return other
 
     def make(self) -> Memory:
         """Return the tables, ready for the loop."""
+        if self.made is None:
+            self.made = self.fill()
+            assert not differs(self.made.arrays, self.counts(), self.shape)
+        memory = self.made.copy()
+        users = memory.arrays["users"]
+        for (number, field), stream in self.streams.items():
+            users[field][number] = signed(stream_key(self.plan.scenario.run.seed, self.replication, *stream))
+        return memory
+
+    def fill(self) -> Memory:
+        """Return the tables, but for the keys of the streams of draws."""
         plan, memory, loaded = self.plan, self.memory, self.loaded
         self.device()
         self.guards()
@@ -235,23 +258,19 @@ class Layout:
             jitter = Distribution(kind="uniform", high=arrivals.jitter_ns)
             self.draw(record, "between", client, jitter, "jitter")
         for purpose in ("vit", "prefill", "decode"):
-            record[f"{purpose}_key"] = self.key(client, purpose)
+            self.streams[client.number, f"{purpose}_key"] = (client.name, purpose)
         if isinstance(spec, Instance):
             self.instance(record, client, spec)
         else:
             self.other(record, client, spec)
         return record
 
-    def key(self, client: ClientPlan, purpose: str) -> int:
-        """Return the key of a stream of draws."""
-        return signed(stream_key(self.plan.scenario.run.seed, self.replication, client.name, purpose))
-
     def draw(
         self, record: dict[str, int], name: str, client: ClientPlan, values: Distribution, purpose: str = ""
     ) -> None:
         """Fill in a distribution and the key of its stream."""
         drawn = table(values)
-        record[f"{name}_key"] = self.key(client, purpose or name)
+        self.streams[client.number, f"{name}_key"] = (client.name, purpose or name)
         record[f"{name}_first"] = self.values.add(drawn)
         record[f"{name}_count"] = len(drawn)
 
@@ -319,9 +338,10 @@ class Layout:
         closed = spec.arrivals.kind == "closed"
         record |= {
             "limit": spec.outstanding, "drops": int(spec.when_full == "drop"), "gap_graph_ns": spec.host_gap_ns,
-            "pace_limit": PACE_LIMIT + spec.outstanding, "vit_key": self.key(client, "job"),
+            "pace_limit": PACE_LIMIT + spec.outstanding,
             "ttft_ns": NEVER if spec.deadline_ns is None else spec.deadline_ns,
         }  # fmt: skip
+        self.streams[client.number, "vit_key"] = (client.name, "job")
         for use in self.loaded.uses[client.number]:
             count = spec.outstanding if closed else min(FEW_THREADS, spec.outstanding or FEW_THREADS)
             record["threads"] = count

@@ -66,8 +66,17 @@ class Shape:
 
     def fixed(self, table: str) -> Mapping[str, int]:
         """Return the fields of a table that keep one value, with that value."""
-        keeps = {"keeps": int(self.keeps)} if table == "st" else {}
-        return keeps | SET_BEFORE[self.features].get(table, {}) | LEFT_ALONE[self.features].get(table, {})
+        kept = self._kept() if table == "st" else {}
+        return kept | SET_BEFORE[self.features].get(table, {}) | LEFT_ALONE[self.features].get(table, {})
+
+
+    def _kept(self) -> dict[str, int]:
+        """Return how the tables of records are not used: there is room for one in each, always."""
+        unused = ["slice"] if self.features != FULL else []
+        if not self.keeps:
+            unused = ["row", "slice"]
+        rooms = {name: n for each in unused for name, n in ((f"{each}s", 0), (f"{each}_room", 1))}
+        return {"keeps": int(self.keeps), **rooms}
 
 
 def shape_of(plan: Plan, *, keeps: bool) -> Shape:

@@ -46,7 +46,14 @@ class Memory:
 
     def integers(self, name: str, values: Any) -> None:
         """Make a list of integers."""
-        self.arrays[name] = np.array(values, dtype=np.int64)
+        self.arrays[name] = np.asarray(values, dtype=np.int64)
+
+    def copy(self) -> Memory:
+        """Return the same tables anew; the values, which nobody writes to and which are many, are shared."""
+        other = Memory()
+        other.arrays = {name: table if name == "values" else table.copy() for name, table in self.arrays.items()}
+        other.accounts = [table.copy() for table in self.accounts]
+        return other
 
     def grow(self, name: str, count: int) -> None:
         """Make room for `count` records, keeping those that are there."""
