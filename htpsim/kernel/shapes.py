@@ -69,7 +69,6 @@ class Shape:
         kept = self._kept() if table == "st" else {}
         return kept | SET_BEFORE[self.features].get(table, {}) | LEFT_ALONE[self.features].get(table, {})
 
-
     def _kept(self) -> dict[str, int]:
         """Return how the tables of records are not used: there is room for one in each, always."""
         unused = ["slice"] if self.features != FULL else []

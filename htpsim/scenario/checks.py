@@ -17,9 +17,7 @@ from htpsim.scenario.quantities import write
 from htpsim.scenario.sourced import Problem
 from htpsim.scenario.wording import unknown_key
 from htpsim.spec import Scenario
-
-VIRTUAL_TIME_MAX_NS: Final = 2**46
-"""Slots x horizon below which virtual times, scaled by 2^16, stay within 62 bits."""
+from htpsim.spec.limits import longest_horizon_ns
 
 
 def findings(scenario: Scenario) -> list[Problem]:
@@ -50,9 +48,9 @@ def _run(scenario: Scenario) -> Iterator[Problem]:
         yield ("run", "duration"), "got 0, expected a time to measure"
     if run.replications < 1:
         yield ("run", "replications"), f"got {run.replications}, expected at least 1"
-    slots = max(scenario.guard.slots, scenario.device.cores)
-    if (run.duration_ns + run.warmup_ns) * slots >= VIRTUAL_TIME_MAX_NS:
-        longest = write(VIRTUAL_TIME_MAX_NS // slots // 10**9 * 10**9, "ns")
+    most_ns = longest_horizon_ns(scenario.guard.policy, max(scenario.guard.slots, scenario.device.cores))
+    if run.duration_ns + run.warmup_ns >= most_ns:
+        longest = write(most_ns // 10**9 * 10**9, "ns")
         yield (
             ("run", "duration"),
             f"got {write(run.duration_ns, 'ns')} with warm-up, expected less than {longest}",

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from htpsim.sched.basic import Fifo
-from htpsim.sched.policy import HOUR_NS, VIRTUAL_SCALE, Records
+from htpsim.sched.policy import HOUR_NS, LONGEST_NS, VIRTUAL_FAR, VIRTUAL_SCALE, Records
 
 
 class Sfq(Fifo):
@@ -51,9 +51,11 @@ class Sfq(Fifo):
     @staticmethod
     def charge(lane: Any, accounts: Records, i: int, cost_ns: int, now_ns: int) -> None:
         """Advance the account's finish tag; a head that already waits is tagged anew by it."""
-        accounts[i].finish_tag += (cost_ns << VIRTUAL_SCALE) // accounts[i].weight
+        accounts[i].finish_tag += (min(cost_ns, LONGEST_NS) << VIRTUAL_SCALE) // accounts[i].weight
         if accounts[i].waiting:
             accounts[i].start_tag = max(accounts[i].start_tag, accounts[i].finish_tag)
+        if lane.virtual_time >= VIRTUAL_FAR:
+            begin_anew(lane, accounts)
 
 
 class Stride(Fifo):
@@ -195,6 +197,21 @@ class Eevdf(Fifo):
         accounts[i].longest_ns = max(accounts[i].longest_ns, cost_ns)
         accounts[i].left_ns = now_ns
         lane.virtual_time = max(lane.virtual_time, mean_run_tag(lane, accounts, i))
+
+
+def begin_anew(lane: Any, accounts: Records) -> None:
+    """Take the lane's virtual time off all tags, which changes no choice: only their differences count.
+
+    A head that waits has a tag of at least the virtual time. An account that is away counts from the virtual time when
+    it returns, however far behind its finish tag is; one that holds a slot may be charged before, so that its tag is
+    kept to a distance that no charge makes up for.
+    """
+    passed = lane.virtual_time
+    lane.virtual_time = 0
+    for k in range(lane.accounts):
+        account = accounts[k]
+        account.start_tag = account.start_tag - passed if account.waiting else 0
+        account.finish_tag = max(account.finish_tag - passed, -2 * VIRTUAL_FAR if account.held else 0)
 
 
 def active_weight(lane: Any, accounts: Records, i: int) -> int:

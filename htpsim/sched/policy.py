@@ -45,6 +45,12 @@ HOUR_NS = 3_600 * 10**9
 VIRTUAL_SCALE = 16
 """Virtual times are integers scaled by 2^16."""
 
+VIRTUAL_FAR = 1 << 60
+"""A virtual time from which it is taken off all tags, so that none ever leaves 64 bits."""
+
+LONGEST_NS = 1 << 42
+"""The most device time that one call is charged for, 73 minutes, where a charge is scaled."""
+
 Records = Any
 """A sequence of records: a list of slotted objects, or a NumPy record array."""
 

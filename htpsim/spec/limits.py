@@ -3,14 +3,17 @@
 ==================  ==================================================  ===========================
 quantity            grows as                                            must stay below
 ==================  ==================================================  ===========================
-virtual time        slots x horizon x 2^16 (weight 1 takes it all)      2^62
+virtual time        slots x horizon x 2^16 (weight 1 takes it all)      2^62, but see below
+instants            horizon: a float, as plots have, holds each exactly 2^53
 work of a graph     its time alone x 2^20                               2^62
 bandwidth share     bytes a second x 2^20                               2^62
 demand of a graph   its bytes x 10^9 / its time alone                   2^62
 rank in an instant  index of a client or process                        2^16
 ==================  ==================================================  ===========================
 
-The horizon is loading, warm-up and measured time together.
+The horizon is loading, warm-up and measured time together. Virtual times bind under policies whose tags grow for ever:
+``stride`` and ``eevdf``, where the distance between two accounts grows with them, and policies of a user's own. ``sfq``
+takes what has passed off all its tags at once, and the others have no such tags.
 """
 
 from __future__ import annotations
@@ -27,6 +30,9 @@ from htpsim.units import NS_PER_S, format_time
 
 LARGEST: Final = 2**62
 VIRTUAL_TIME_MAX_NS: Final = LARGEST >> 16
+HORIZON_MAX_NS: Final = 2**53
+FOR_EVER: Final = frozenset({"drr", "edf", "fifo", "lottery", "priority", "quota", "sfq"})
+"""Policies under which no tag grows with the time that is simulated."""
 WORK_MAX_NS: Final = LARGEST >> 20
 BANDWIDTH_MAX: Final = LARGEST >> 20
 INDEX_MAX: Final = 2**16 - 1
@@ -51,8 +57,11 @@ def beyond_limits(scenario: Scenario, slots: int, tables: Tables) -> list[str]:
     Examples
     --------
     >>> from htpsim.spec import Run
-    >>> beyond_limits(Scenario(run=Run(duration_ns=2**46)), 1, {})
+    >>> from htpsim.spec import Guard
+    >>> beyond_limits(Scenario(run=Run(duration_ns=2**46), guard=Guard(policy="stride")), 1, {})
     ['run.duration: got 70,368,744,177,664 ns with loading and warm-up, expected less than 70,368,744,177,664 ns ...']
+    >>> beyond_limits(Scenario(run=Run(duration_ns=2**46), guard=Guard(policy="sfq")), 1, {})
+    []
     """
     stretch = 1000 if scenario.device.throttle_after_ns is None else scenario.device.throttle_stretch
     return [*_horizon(scenario, slots), *_device(scenario), *_graphs(tables, stretch), *_clients(scenario)]
@@ -61,11 +70,24 @@ def beyond_limits(scenario: Scenario, slots: int, tables: Tables) -> list[str]:
 def _horizon(scenario: Scenario, slots: int) -> Iterator[str]:
     run = scenario.run
     horizon_ns = run.duration_ns + run.warmup_ns + _loading_ns(scenario)
-    if horizon_ns * slots >= VIRTUAL_TIME_MAX_NS:
+    most_ns = longest_horizon_ns(scenario.guard.policy, slots)
+    if horizon_ns >= most_ns:
+        why = "instants would not be exact"
+        if most_ns < HORIZON_MAX_NS:
+            why = f"virtual times of policy {scenario.guard.policy} would overflow"
         yield (
-            f"run.duration: got {horizon_ns:,} ns with loading and warm-up, expected less than "
-            f"{VIRTUAL_TIME_MAX_NS // slots:,} ns with {slots} slots: virtual times would overflow"
+            f"run.duration: got {horizon_ns:,} ns with loading and warm-up, expected less than {most_ns:,} ns "
+            f"with {slots} slots: {why}"
         )
+
+
+def longest_horizon_ns(policy: str, slots: int) -> int:
+    """Return the time below which no number of a policy can overflow, in ns.
+
+    >>> longest_horizon_ns("sfq", 2) // 86_400_000_000_000, longest_horizon_ns("eevdf", 2) // 3_600_000_000_000
+    (104, 9)
+    """
+    return HORIZON_MAX_NS if policy in FOR_EVER else VIRTUAL_TIME_MAX_NS // slots
 
 
 def _loading_ns(scenario: Scenario) -> int:

@@ -11,7 +11,7 @@ from htpsim.errors import ScenarioError
 from htpsim.results.columns import DONE, DROPPED, NEVER, QUEUED, REFUSED, RUNNING
 from htpsim.sim import Simulation
 from htpsim.sim.draws import Draws
-from htpsim.spec import Arrivals, Distribution, Run, Scenario, constant, exponential
+from htpsim.spec import Arrivals, Distribution, Guard, Run, Scenario, constant, exponential
 from tests.sim.build import PLAIN, closed, executes, instance, llm, other, requests, run, spans, vit
 
 CAMERA = instance("camera", vit=vit(25))
@@ -190,9 +190,16 @@ def test_a_loop_that_never_lets_time_pass_is_refused(given: dict[str, tuple[obje
         ),
         (Scenario(clients=(other("a", 1, process=70_000),)), r"clients\.a\.process: got 70000"),
         (Scenario(clients=(other("a", 2**42),)), r"models\.a model/g0: got up to"),
-        (Scenario(run=Run(duration_ns=2**46)), r"run\.duration: .* virtual times would overflow"),
-        (Scenario(run=Run(duration_ns=2**45), device=replace(PLAIN, cores=2)), r"run\.duration: .* with 2 slots"),
-        (Scenario(device=replace(PLAIN, load_bandwidth=1), clients=(other("a", 1, weights=10**6),)), r"run\.duration"),
+        (
+            Scenario(run=Run(duration_ns=2**46), guard=Guard(policy="eevdf")),
+            r"run\.duration: .* virtual times of policy eevdf would overflow",
+        ),
+        (Scenario(run=Run(duration_ns=2**53)), r"run\.duration: .* instants would not be exact"),
+        (
+            Scenario(run=Run(duration_ns=2**45), device=replace(PLAIN, cores=2), guard=Guard(policy="stride")),
+            r"run\.duration: .* with 2 slots",
+        ),
+        (Scenario(device=replace(PLAIN, load_bandwidth=1), clients=(other("a", 1, weights=10**8),)), r"run\.duration"),
         (Scenario(device=replace(PLAIN, dram_bandwidth=2**42)), r"device\.dram_bandwidth: got"),
         (Scenario(device=replace(PLAIN, yield_rule="grid", yield_interval_ns=0)), r"device\.yield_interval: got 0"),
     ],
