@@ -32,7 +32,7 @@ def short(scenario: Scenario) -> Scenario:
 
 
 def test_they_are_all_here() -> None:
-    assert {path.parent.name for path in FILES} == {"scenarios", "field", "workloads", "policies"}
+    assert {path.parent.name for path in FILES} == {"scenarios", "field", "live", "workloads", "policies"}
     assert len(FILES) > 50
 
 
