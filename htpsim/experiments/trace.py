@@ -274,8 +274,9 @@ class _Converter:
         if device.acquire_ns or not (device.power_up_ns or device.power_up_warm_ns or device.first_call_ns):
             return bool(device.acquire_ns)
         others = [other for other in self.rows if other.execute != row.execute]
+        loaded_ns = self.loaded_ns(row)
         if device.first_call_ns and not any(
-            other.copy == row.copy and NEVER < other.finished_ns <= row.started_ns for other in others
+            other.copy == row.copy and loaded_ns < other.finished_ns <= row.started_ns for other in others
         ):
             return True
         earlier = [other for other in others if NEVER < other.started_ns <= row.started_ns]
@@ -286,6 +287,13 @@ class _Converter:
             if (device.power_up_ns if cold else device.power_up_warm_ns * (idle_ns > 0)) > 0:
                 return True
         return False
+
+    def loaded_ns(self, row: Execute) -> int:
+        """Return when the copy that a graphExecute ran on was last loaded before it."""
+        context = self.log.copies[row.copy]
+        copy = context.name[: -len(context.context) - 1]
+        loads = (load.end_ns for load in self.log.loads if load.copy == copy and load.role == "owner")
+        return max((end_ns for end_ns in loads if end_ns <= row.started_ns), default=NEVER)
 
     def left_ns(self, row: Execute) -> int:
         """Return when a graphExecute last left its core; the end of the run for one that is there still."""

@@ -128,12 +128,15 @@ def use_events(log: RunLog) -> list[UseEvent]:
     """Return who came to use which copy and let it go again, and how many users each is left with."""
     events: list[UseEvent] = []
     held: dict[int, list[str]] = {}
+    scenario = log.scenario
+    to_load = [(i.vit is not None) + (i.llm is not None) for i in scenario.instances] + [1] * len(scenario.clients)
     for load in log.loads:
         client = log.clients[load.client]
+        to_load[load.client] -= load.role in {"owner", "borrower"}
         if load.role == "unloaded":
             held[load.client].remove(load.copy)
             events.append(UseEvent(load.end_ns, "detach", load.copy, client))
-        elif load.role == "failed" and load.end_ns <= log.ready_ns:
+        elif load.role == "failed" and to_load[load.client] > 0:  # it does not start, and gives back what it had
             events += [UseEvent(load.end_ns, "detach", copy, client) for copy in held.pop(load.client, [])]
         elif load.role == "failed":
             continue

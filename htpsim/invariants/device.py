@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import insort
 from itertools import groupby
 
+from htpsim.invariants.memory import emptied, on_copy
 from htpsim.invariants.rule import Finding
 from htpsim.invariants.running import (
     ACQUIRING,
@@ -38,8 +39,9 @@ class Sweep:
         self.clients: dict[int, Client] = {}
         self.cores: dict[int, dict[int, Client]] = {core: {} for core in range(self.device.cores)}
         self.idle_since: dict[int, int] = {}
-        self.called: set[tuple[int, str]] = set()
-        """contexts of which a graphExecute has finished"""
+        self.called: dict[tuple[int, str], int] = {}
+        """when a graphExecute of a context has last finished"""
+        self.emptied = emptied(history)
         self.gangs = any(len(span.call.cores) > 1 for span in history.sound)
         self.found: dict[str, list[Finding]] = {
             rule: [] for rule in ("running-set", "eviction", "device-work", "device-costs")
@@ -98,7 +100,7 @@ class Sweep:
             client.done_ns = run_until(client.span, at_ns)
             client.run_ns = at_ns
         if event.kind == "finish":
-            self.called.add((client.call.process, client.call.context))
+            self.called[client.call.process, client.call.context] = at_ns
             self.leave(client, at_ns)
         else:
             client.state = _BECOMES[event.kind]
@@ -177,7 +179,7 @@ class Sweep:
             span, call = client.span, client.call
             if span.started_ns != at_ns or (len(span.holds) > 1 and span.holds[0][0] != at_ns):
                 continue
-            first = (call.process, call.context) not in self.called
+            first = self.is_first(client, at_ns)
             acquire_ns = device.acquire_ns + first * device.first_call_ns
             powers_ns = {self.power_up_ns(core, at_ns) for core in call.cores} or {0}
             alone = all(not other.holds or other is client for core in call.cores for other in self.there(core))
@@ -186,6 +188,14 @@ class Sweep:
                 self.judge_length(span, "acquired its core", span.acquires, wanted)
             self.judge_length(span, "was evicted", span.evicts, {device.evict_ns})
             self.judge_length(span, "was restored", span.restores, {device.restore_ns})
+
+    def is_first(self, client: Client, at_ns: int) -> bool:
+        """Tell whether nothing of a context has finished before since its copy was loaded."""
+        finished_ns = self.called.get((client.call.process, client.call.context))
+        if finished_ns is None:
+            return True
+        copies = (copy for copy in self.emptied if on_copy(client.span, copy))
+        return any(finished_ns <= left_ns <= at_ns for copy in copies for left_ns in self.emptied[copy])
 
     def power_up_ns(self, core: int, at_ns: int) -> int:
         """Return how long a core took to power up that was taken in this instant."""

@@ -51,6 +51,21 @@ def users_at_end(history: History) -> dict[str, set[str]]:
     return users
 
 
+def emptied(history: History) -> dict[str, list[int]]:
+    """Return the instants at which the last user of a copy left, so that it was unloaded, by copy."""
+    users: dict[str, set[str]] = {}
+    found: dict[str, list[int]] = {}
+    for event in history.trace.uses:
+        there = users.setdefault(event.copy, set())
+        if event.kind == "attach":
+            there.add(event.user)
+        elif event.kind == "detach" and there:
+            there.discard(event.user)
+            if not there:
+                found.setdefault(event.copy, []).append(event.time_ns)
+    return found
+
+
 def over_limit(history: History) -> Iterator[Finding]:
     """Find places that hold more than they may, and more protection domains than a process may open on a core."""
     device = history.trace.device

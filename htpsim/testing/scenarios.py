@@ -28,6 +28,7 @@ from htpsim.spec import (
 )
 from htpsim.testing.choose import Chooser, Drawn, Seeded
 from htpsim.testing.parts import device_of, instance_of, llm_of, other_of, service_of, vit_of
+from htpsim.testing.rarer import with_rarer
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 LARGE: Final = 1 << 40
@@ -72,7 +73,7 @@ def scenario_of(c: Chooser, policy: str | None = None, params: Mapping[str, int]
     llms = [llm_of(c, device, f"llm{n}") for n in range(c.of(1, 2))]
     count = c.whole(0, 3)
     others = c.whole(0 if count else 1, 2)
-    return Scenario(
+    plain = Scenario(
         device=device,
         guard=guard_of(c, policy, params),
         registry=Registry(
@@ -87,6 +88,7 @@ def scenario_of(c: Chooser, policy: str | None = None, params: Mapping[str, int]
         instances=tuple(instance_of(c, f"vlm{n}", vits, llms) for n in range(count)),
         clients=tuple(other_of(c, device, f"other{n}", c.of(0, 1)) for n in range(others)),
     )
+    return with_rarer(c, plain)
 
 
 def backlogged_of(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from htpsim.scenario.checks_models import cores_taken, models_of
-from htpsim.spec import Arrivals, Device, Graph, Instance, Model, Scenario
+from htpsim.spec import Arrivals, Device, Graph, Instance, Model, Registry, Scenario
 from tests.sim.strategies import BYTE_A_NS, random_scenario
 
 
@@ -19,9 +19,16 @@ def spiced(seed: int) -> Scenario:
         scenario,
         device=_parallel(rng, scenario, _device(rng, scenario.device)),
         guard=replace(scenario.guard, covers=rng.choice(("execute", "switches"))),
-        registry=replace(scenario.registry, adapters=rng.choice(("keys", "turns"))),
+        registry=_registry(scenario.registry, rng.choice(("keys", "turns")), together=seed % 3 > 0),
         instances=tuple(_instance(rng, scenario, i) for i in scenario.instances),
     )
+
+
+def _registry(registry: Registry, adapters: Any, *, together: bool) -> Registry:
+    """Let instances with different adapters take turns, or have a copy each; for the former let them meet at one."""
+    if adapters == "turns" and together:
+        registry = replace(registry, llm=True, llm_copies="per-process")
+    return replace(registry, adapters=adapters)
 
 
 def _device(rng: random.Random, device: Device) -> Device:

@@ -181,3 +181,23 @@ def test_the_corpus_does_press() -> None:
 def test_nothing_is_unloaded_where_everything_fits() -> None:
     scenario = Scenario(device=Device(), runtime=ROOM, instances=(vlm(),))
     assert not [load for load in simulate(scenario).loads if load.role == "unloaded"]
+
+
+@pytest.mark.parametrize("until_ns", [1_000, 203])
+def test_what_is_loaded_again_makes_its_first_call_again(until_ns: int) -> None:
+    """Also where the run ends amid it: from the log alone a checker then knows that the core was being acquired."""
+    fleet = (instance("a", vit=vit(30, 30, weights=40), vit_residency="request", arrivals=at(0, 200)),)
+    log = run(until_ns, instances=fleet, device=replace(SLOW, first_call_ns=7))
+    is_sound(log)
+    paid = [row.acquire_ns for row in executes(log)]
+    assert paid == ([7, 0, 7, 0] if until_ns == 1_000 else [7, 0, 0])
+
+
+def test_one_that_finds_no_room_in_the_instant_in_which_all_have_loaded_keeps_what_it_has() -> None:
+    device = replace(PLAIN, dram_budget_bytes=100)
+    first = vlm(vit_residency="request", arrivals=at(0))
+    log = run(instances=(first, instance("b", vit=vit(30, name="vit b", weights=40), arrivals=at(0))), device=device)
+    is_sound(log)
+    assert log.ready_ns == 0
+    assert list(log.failed) == ["a"]
+    assert device_bytes(log)[-1] == (0, 100)
