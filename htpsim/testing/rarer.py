@@ -18,16 +18,20 @@ def with_rarer(c: Chooser, scenario: Scenario) -> Scenario:
         return scenario
     graph_wise = scenario.guard.scope == "graph"
     models = {model.name: _model(c, model, switched=graph_wise) for model in _models(scenario)}
+    registry = _registry(c, scenario.registry) if graph_wise else scenario.registry
     instances = tuple(
         _instance(c, replace(i, vit=i.vit and models[i.vit.name], llm=i.llm and models[i.llm.name]), apart=graph_wise)
         for i in scenario.instances
     )
+    if registry.adapters == "turns":
+        llm = next((i.llm for i in instances if i.llm is not None), None)
+        instances = tuple(i if i.llm is None else replace(i, llm=llm, adapter=c.of("a", "b", "")) for i in instances)
     pressed = bool(instances) and c.of(False, False, True)
     return replace(
         scenario,
         device=_device(c, scenario.device, pressed=pressed, wide=_is_wide(scenario)),
         guard=replace(scenario.guard, covers=c.of("execute", "switches")),
-        registry=_registry(c, scenario.registry) if graph_wise else scenario.registry,
+        registry=registry,
         runtime=_runtime(c, scenario.runtime, pressed=pressed),
         instances=instances,
     )

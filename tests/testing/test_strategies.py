@@ -79,7 +79,9 @@ def test_the_scenarios_are_varied() -> None:
     """What happens in a few hundred runs: without this, a rule might never have been put to the test."""
     seen = dict.fromkeys(
         ("evicted", "gang", "app beside a graph", "slowed by bandwidth", "failed load", "shared copy", "dropped",
-         "refused", "waited at the guard", "slot for a request", "two processes", "in flight at the end", "tie"), 0,
+         "refused", "waited at the guard", "slot for a request", "two processes", "in flight at the end", "tie",
+         "loaded again", "waited for a turn", "switched", "its own thread", "throttled",
+         "several lengths"), 0,
     )  # fmt: skip
     for seed in range(250):
         log = simulate(random_scenario(seed))
@@ -99,6 +101,14 @@ def test_the_scenarios_are_varied() -> None:
         seen["slot for a request"] += any(call.under is not None for call in calls)
         seen["two processes"] += len({call.process for call in calls}) == 2
         seen["in flight at the end"] += len(trace.parts) < len(trace.calls)
+        later = {load.role for load in log.loads if load.start_ns > log.ready_ns}
+        models = [i.llm for i in log.scenario.instances if i.llm is not None]
+        seen["loaded again"] += "owner" in later
+        seen["waited for a turn"] += any("for its turn" in note for note in log.notes)
+        seen["switched"] += any(model.graph_switch_ns or model.lora_switch_ns for model in models)
+        seen["its own thread"] += any(i.vit_thread == "own" for i in log.scenario.instances)
+        seen["throttled"] += log.scenario.device.throttle_after_ns is not None
+        seen["several lengths"] += any(graph.tier_tokens for model in models for graph in model.all_graphs)
         submitted = [event.time_ns for event in trace.events if event.kind == "submit"]
         seen["tie"] += len(set(submitted)) < len(submitted)
 
