@@ -191,6 +191,7 @@ USER_FIELDS: Final = (
     "lm_head_split",
     "gap_graph_ns",
     "gap_step_ns",
+    "gap_stage_ns",
     "ttft_ns",  # by when it wants its first token; NEVER: it does not say
     "itl_ns",
     "pace_at_ns",

@@ -278,7 +278,8 @@ class Layout:
         """Fill in a VLM."""
         record |= {
             "has_vit": int(spec.vit is not None), "has_llm": int(spec.llm is not None), "turns": spec.dialog_turns,
-            "gap_graph_ns": spec.host_gap_graph_ns, "gap_step_ns": spec.host_gap_step_ns, "pace_limit": PACE_LIMIT,
+            "gap_graph_ns": spec.host_gap_graph_ns, "gap_step_ns": spec.host_gap_step_ns,
+            "gap_stage_ns": spec.host_gap_stage_ns, "pace_limit": PACE_LIMIT,
             "drop_newest": int(spec.drop == "newest"), "ar": 1,
             "queue_limit": NOBODY if spec.queue_limit is None else spec.queue_limit,
             "ttft_ns": NEVER if spec.ttft_deadline_ns is None else spec.ttft_deadline_ns,

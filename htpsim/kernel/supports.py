@@ -38,6 +38,7 @@ HONOURED: Final[dict[str, frozenset[str]]] = {
         "Run": "duration_ns warmup_ns seed replications engine",
         "Instance": "name process weight guard_priority vit llm vit_path vit_thread llm_path vit_priority llm_priority "
         "arrivals images text_tokens output_tokens dialog_turns queue_limit drop host_gap_graph_ns host_gap_step_ns "
+        "host_gap_stage_ns "
         "stale_handle_of ttft_deadline_ns itl_deadline_ns adapter "
         "vit_residency",
         "OtherClient": "name model process path weight guard_priority priority arrivals outstanding when_full "

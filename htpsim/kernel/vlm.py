@@ -245,7 +245,7 @@ def graph_returned(w: Any, t: int) -> None:
             return
         thread.phase = CALLING
     else:
-        gap_ns = 0
+        gap_ns = user.gap_stage_ns
         if thread.token != NEVER:
             note_token(w, thread)
             gap_ns = user.gap_step_ns

@@ -104,7 +104,7 @@ def _tiered(c: Chooser, graphs: tuple[Graph, ...], most: int) -> tuple[Graph, ..
 
 def _instance(c: Chooser, instance: Instance, *, apart: bool) -> Instance:
     """Return an instance with what is its own; `apart` where its ViT may have a thread beside the LLM's."""
-    given: dict[str, Any] = {}
+    given: dict[str, Any] = {"host_gap_stage_ns": c.of(0, 0, 2)}
     if instance.vit is not None:
         given |= {"vit_path": c.of(instance.vit_path, instance.vit_path, "host")}
         given |= {"vit_residency": c.of("stays", "stays", "request")}

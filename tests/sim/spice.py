@@ -75,7 +75,7 @@ def _llm(rng: random.Random, model: Model, scope: str) -> Model:
 
 
 def _instance(rng: random.Random, scenario: Scenario, instance: Instance) -> Instance:
-    given: dict[str, Any] = {}
+    given: dict[str, Any] = {"host_gap_stage_ns": rng.choice((0, 0, 3))}
     scope = scenario.guard.scope
     if instance.llm is not None:
         # One model may serve several instances: what it becomes may only depend on itself.
