@@ -44,8 +44,8 @@ def about(given: argparse.Namespace, spent_s: float) -> str:
     load_now = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     runtime = f", onnxruntime {version('onnxruntime')}" if given.work == "onnx" else ", graphs that only take time"
     return (
-        f"{described()}{runtime}. {given.repeats} repeats of {given.duration} a scenario, interleaved, each kind of "
-        f"instance {given.solo} alone in each; {spent_s / 60:.0f} minutes in all. Load of the machine before: "
+        f"{described()}{runtime}. {given.repeats} repeats of {given.duration} a scenario, interleaved, before each one "
+        f"instance {given.solo} alone; {spent_s / 60:.0f} minutes in all. Load of the machine before: "
         f"{given.load:.2f}, at the end: {load_now:.2f}."
     )
 
@@ -55,15 +55,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=5, help="rounds (default 5)")
     parser.add_argument("--for", dest="duration", default="20s", help="measured time of a scenario (default 20s)")
-    parser.add_argument("--solo", default="10s", help="measured time of an instance alone (default 10s)")
-    parser.add_argument("--quick", action="store_true", help="2 repeats of 5s, 4s alone")
+    parser.add_argument("--solo", default="3s", help="measured time of an instance alone, before each (default 3s)")
+    parser.add_argument("--quick", action="store_true", help="2 repeats of 5s, 2s alone")
     parser.add_argument("--only", action="append", default=[], help="only this scenario; repeatable")
     parser.add_argument("--work", choices=("onnx", "timed"), default="onnx", help="what graphs do (default onnx)")
     parser.add_argument("--write", action="store_true", help=f"write the tables into {PAGE.name}")
     parser.add_argument("--out", type=Path, help="folder for the calibrated scenarios and trust.json")
     given = parser.parse_args()
     if given.quick:
-        given.repeats, given.duration, given.solo = 2, "5s", "4s"
+        given.repeats, given.duration, given.solo = 2, "5s", "2s"
     given.load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     begun = time.monotonic()
 

@@ -22,7 +22,7 @@ from htpsim.live.faults import Fault, FaultPlan
 from htpsim.live.guard import LiveGuard, Weights
 from htpsim.live.instance import LiveInstance
 from htpsim.live.loader import LiveLoader
-from htpsim.live.machine import Seats, described, give_back_memory, resident_bytes, seats
+from htpsim.live.machine import Seats, bind, described, give_back_memory, processors, resident_bytes, seats
 from htpsim.live.stopping import NS_PER_S, Clock, Stop, clock_from_now
 from htpsim.live.supports import refuse_unsupported
 from htpsim.live.work import Bench
@@ -104,19 +104,21 @@ def run_live(
     """
     refuse_unsupported(scenario)
     run = _Run(bench.prepare(scenario), bench, replication, FaultPlan(faults), check=check)
-    with _undisturbed():
+    with _undisturbed(run.seats.hosts):
         return run.go(progress)
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Keep the collector of garbage from pausing every thread in the middle of a run."""
-    enabled = gc.isenabled()
+def _undisturbed(hosts: tuple[int, ...]) -> Iterator[None]:
+    """Keep the collector of garbage from pausing every thread, and the calling thread off the cores' processors."""
+    enabled, there = gc.isenabled(), processors()
     gc.collect()
     gc.disable()
+    bind(hosts)
     try:
         yield
     finally:
+        bind(there)
         if enabled:
             gc.enable()
 

@@ -46,6 +46,8 @@ SAMPLE_MAX: Final = 256
 """Values of a service time's distribution that a scenario keeps."""
 THINK_NS: Final = 50 * NS_PER_MS
 """Mean pause between two requests of an instance alone."""
+WARMUP_NS: Final = 500 * NS_PER_MS
+"""How long an instance alone runs before it is looked at, at most."""
 ROUNDS: Final = 300
 PAUSE_NS: Final = 500_000
 """How long each round of an exercise takes."""
@@ -87,7 +89,7 @@ def alone(scenario: Scenario, duration_ns: int) -> list[Scenario]:
     kinds: dict[tuple[Model | None, ...], Instance] = {}
     for instance in scenario.instances:
         kinds.setdefault((instance.vit, instance.llm), instance)
-    run = replace(scenario.run, duration_ns=duration_ns)
+    run = replace(scenario.run, duration_ns=duration_ns, warmup_ns=min(WARMUP_NS, scenario.run.warmup_ns))
     return [
         replace(
             scenario,

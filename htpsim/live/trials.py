@@ -1,8 +1,9 @@
 """Trials: run scenarios for real, again and again, predict each from instances alone, and score the prediction.
 
-In every round each kind of instance runs alone once and each scenario once, in an order that turns from round to round,
-so that whatever drifts on the machine meets all of them. Round r of a scenario is its replication r: the engines are
-asked for the very same draws. What is predicted rests on what was seen alone, in all rounds, and on nothing else.
+In every round each scenario runs once, in an order that turns from round to round, and right before it, and before the
+next of its kind, one instance alone: a machine changes its speed by some per cent within minutes, and alone or together
+must meet the same machine. Round r of a scenario is its replication r: the engines are asked for the very same draws.
+What is predicted rests on what was seen alone before and after, and on nothing else.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ class Trial:
     name: str
     scenario: Scenario
     live: list[RunLog] = field(default_factory=list)
+    alone: list[Solo] = field(default_factory=list)
+    """what was seen of one instance alone around each round"""
     predicted: list[RunLog] = field(default_factory=list)
     scores: list[Score] = field(default_factory=list)
     reports: list[Report] = field(default_factory=list)
@@ -129,7 +132,7 @@ class Trials:
 
     trials: dict[str, Trial]
     solo: dict[tuple[object, ...], Solo]
-    """by kind: cores and models"""
+    """by kind: cores and models; of all rounds together"""
 
     def rankings(self, names: Sequence[str]) -> list[Ranking]:
         """Return how every two of some scenarios compare, by every figure that both have in every round."""
@@ -176,7 +179,7 @@ def run_trials(
     rounds
         How many repeats; at least two, for an interval.
     solo_ns : int [ns]
-        How long each kind of instance runs alone in a round.
+        How long an instance runs alone before each scenario.
     told
         Told what is being run.
 
@@ -186,36 +189,45 @@ def run_trials(
         One for each scenario.
     """
     prepared = {name: bench.prepare(scenario) for name, scenario in scenarios.items()}
-    trials = {name: Trial(name, scenario) for name, scenario in prepared.items()}
-    kinds = {kind_of(scenario): scenario for scenario in reversed(prepared.values())}
-    paths = exercise()
-    solo = {kind: Solo() for kind in kinds}
-    names = list(trials)
+    found = Trials({name: Trial(name, scenario) for name, scenario in prepared.items()}, {})
+    paths, names = exercise(), list(prepared)
+    waiting: dict[tuple[object, ...], Solo] = {}
+    """of each kind, what the latest round rests on: it wants what comes after, too"""
+
+    def look(scenario: Scenario, number: int) -> Solo:
+        _tell(told, f"round {number + 1} of {rounds}: one instance of {scenario.name} alone")
+        kind, seen = kind_of(scenario), Solo()
+        for one in alone(scenario, solo_ns):
+            seen.add(seen_alone(run_live(one, bench, number).log))
+        for rests_on in (found.solo.setdefault(kind, Solo()), waiting.pop(kind, None)):
+            if rests_on is not None:
+                rests_on.add(seen)
+        seen.add(paths)
+        waiting[kind] = seen
+        return seen
+
     for number in range(rounds):
-        for kind, scenario in kinds.items():
-            for one in alone(scenario, solo_ns):
-                _tell(told, f"round {number + 1} of {rounds}: an instance of {scenario.name} alone")
-                solo[kind].add(seen_alone(run_live(one, bench, number).log))
-        turned = names[number % len(names) :] + names[: number % len(names)]
-        for name in turned:
+        for name in names[number % len(names) :] + names[: number % len(names)]:
+            trial = found.trials[name]
+            trial.alone.append(look(trial.scenario, number))
             _tell(told, f"round {number + 1} of {rounds}: {name}")
-            ran = run_live(prepared[name], bench, number)
-            trial = trials[name]
+            ran = run_live(trial.scenario, bench, number)
             trial.live.append(ran.log)
             trial.reports.append(check_trace(trace_of(ran.log), slack_ns=SLACK_NS))
             trial.resident_bytes.append(ran.resident_bytes)
             trial.weights_bytes.append(ran.weights_bytes)
-    for seen in solo.values():
+    for scenario in {kind_of(each): each for each in prepared.values()}.values():
+        look(scenario, rounds - 1)
+    for seen in found.solo.values():
         seen.add(paths)
-    for trial in trials.values():
-        _predict(trial, solo[kind_of(trial.scenario)])
-    return Trials(trials, solo)
+    for trial in found.trials.values():
+        _predict(trial)
+    return found
 
 
-def _predict(trial: Trial, solo: Solo) -> None:
-    scenario = calibrated(trial.scenario, solo)
-    for log in trial.live:
-        simulated = simulate(scenario, log.replication)
+def _predict(trial: Trial) -> None:
+    for log, solo in zip(trial.live, trial.alone, strict=True):
+        simulated = simulate(calibrated(trial.scenario, solo), log.replication)
         trial.predicted.append(simulated)
         trial.scores.append(score(RunResult(log), RunResult(simulated)))
 
