@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
-from htpsim.experiments.engine import choose_engine
 from htpsim.results.columns import STAGE_PREFILL, STAGE_VIT, Execute
 from htpsim.sim import simulate
 from htpsim.spec import Guard, Run, Scenario, constant
@@ -44,9 +41,3 @@ def test_it_comes_after_each_chunk_but_the_last() -> None:
     rows = [Execute(*row) for row in simulate(alone, check=True).executes]
 
     assert [row.started_ns for row in sorted(rows, key=lambda row: row.called_ns)] == [0, 13, 21, 26]
-
-
-def test_the_compiled_engine_leaves_it_to_the_other() -> None:
-    assert choose_engine(scene(1), "auto")[0] == "reference"
-    with pytest.raises(Exception, match="host_gap_stage"):
-        choose_engine(scene(1), "kernel")
