@@ -15,11 +15,18 @@ from htpsim.scenario.modelpage import SECTIONS, written
 from htpsim.scenario.overlay import DEFAULT_NAMES
 from htpsim.scenario.quantities import EXPECTED, write
 from htpsim.scenario.schema import EXTRA_KEYS, SPREAD, TOP_TEXTS
+from htpsim.sched.policies import POLICIES
 from htpsim.spec import Model, describe
 from htpsim.spec.fielddocs import field_docs
 from htpsim.spec.origins import ORIGINS
 from htpsim.spec.ranges import RANGES, WORDS, Range
 
+_OPEN: Final = {
+    "Guard.policy": f"{', '.join(POLICIES)}, or module:Class",
+    "Model.placement": "by-instance, least-loaded, or a core number",
+    "Instance.stale_handle_of": "the name of an instance, or none",
+}
+"""Values of a parameter that takes some words, and others besides."""
 _NUMBERED: Final = {NAMED_LISTS[name]: default for name, default in DEFAULT_NAMES.items()}
 
 PLACES: Final = {
@@ -167,7 +174,7 @@ def values(key: Key, name: str) -> str:
     >>> values(keys_of(Device)["pge_rate"], "Device.pge_rate"), values(keys_of(Device)["cores"], "Device.cores")
     ('above 0, to 1; varied: 0.5, 0.7, 1.0', 'from 1')
     """
-    tried = _varied(key, name)
+    tried = "" if name == "Model.placement" else _varied(key, name)
     return "; ".join(filter(None, (_allowed(key, name), tried and f"varied: {tried}")))
 
 
@@ -181,6 +188,8 @@ def _varied(key: Key, name: str) -> str:
 
 
 def _allowed(key: Key, name: str) -> str:
+    if name in _OPEN:
+        return _OPEN[name]
     words = WORDS.get(name) or words_of(key.type)
     if words:
         told = ", ".join(words)

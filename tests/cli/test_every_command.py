@@ -142,7 +142,7 @@ def test_one_that_takes_its_time_keeps_to_them_too(name: str, folder: Path, caps
 @pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals as POSIX has them")
 @pytest.mark.parametrize("name", QUICK)
 def test_a_terminal_that_declines_colour_gets_none(name: str, folder: Path) -> None:
-    written = on_a_terminal(80, name, *TABLE[name].words, "-q", NO_COLOR="1")
+    written = on_a_terminal(80, name, *TABLE[name].words, NO_COLOR="1")
 
     assert written
     assert [code for code in COLOUR.findall(written) if re.search(r"[\[;](3|4|9|10)[0-7]", code)] == []
