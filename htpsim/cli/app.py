@@ -31,7 +31,8 @@ from htpsim.cli.sweep import sweep
 from htpsim.cli.tune import tune
 from htpsim.errors import HtpsimError
 
-SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 80}
+HELP = ["-h", "--help"]
+SETTINGS = {"help_option_names": HELP, "max_content_width": 80}
 BAD_INPUT = 2
 OWN_FAULT = 3
 INTERRUPTED = 130

@@ -8,7 +8,7 @@ from typing import Final
 
 import click
 
-from htpsim.cli.app import cli
+from htpsim.cli.app import HELP, cli
 from htpsim.cli.shapes import ANY, EXIT_CODES, JSON, WRITES
 
 _HEAD: Final = """\
@@ -64,7 +64,9 @@ def _common() -> Iterator[tuple[str, str]]:
 
 
 def _command(name: str, command: click.Command) -> Iterator[str]:
-    usage = command.get_usage(click.Context(command, info_name=f"htpsim {name}")).removeprefix("Usage: ")
+    # A command keeps the help option that it is first asked with, so that it must be asked as the program does.
+    context = click.Context(command, info_name=f"htpsim {name}", help_option_names=HELP)
+    usage = command.get_usage(context).removeprefix("Usage: ")
     yield from ("```text", " ".join(usage.split()), "```", "")
     yield from _paragraphs(inspect.cleandoc(command.help or ""))
     common = {names for names, _ in _common()}
