@@ -52,6 +52,8 @@ ROUNDS: Final = 300
 PAUSE_NS: Final = 500_000
 """How long each round of an exercise takes."""
 DELAYS: Final = ("wake_core", "next_graph", "answer", "hand_over", "submit", "gap_step", "gap_graph", "gap_stage")
+EXERCISED: Final = ("next_graph", "hand_over")
+"""Those that are measured with threads that do nothing else."""
 
 
 @dataclass(slots=True)

@@ -47,14 +47,17 @@ class Trial:
     """what was seen of one instance alone around each round"""
     predicted: list[RunLog] = field(default_factory=list)
     scores: list[Score] = field(default_factory=list)
+    level: list[Score] = field(default_factory=list)
+    """the same where every round of every scenario is predicted from all that was seen alone: for comparing scenarios,
+    which then differ by nothing but themselves"""
     reports: list[Report] = field(default_factory=list)
     """of the rules, for each round"""
     resident_bytes: list[int] = field(default_factory=list)
     weights_bytes: list[int] = field(default_factory=list)
 
-    def figures(self, name: str) -> tuple[list[float], list[float]]:
+    def figures(self, name: str, *, level: bool = False) -> tuple[list[float], list[float]]:
         """Return a figure as measured and as predicted, for the rounds that have both."""
-        rows = [row for each in self.scores for row in each.rows if row.name == name]
+        rows = [row for each in (self.level if level else self.scores) for row in each.rows if row.name == name]
         return [float(row.measured.value or 0) for row in rows], [float(row.simulated.value or 0) for row in rows]
 
     def names(self) -> list[str]:
@@ -140,7 +143,7 @@ class Trials:
         for at, first in enumerate(names):
             for second in names[at + 1 :]:
                 for figure in RANKED:
-                    one, two = self.trials[first].figures(figure), self.trials[second].figures(figure)
+                    one, two = (self.trials[name].figures(figure, level=True) for name in (first, second))
                     rounds = len(self.trials[first].scores)
                     if {len(one[0]), len(two[0])} != {rounds}:
                         continue
@@ -221,15 +224,19 @@ def run_trials(
     for seen in found.solo.values():
         seen.add(paths)
     for trial in found.trials.values():
-        _predict(trial)
+        _predict(trial, found.solo[kind_of(trial.scenario)])
     return found
 
 
-def _predict(trial: Trial) -> None:
+def _predict(trial: Trial, whole: Solo) -> None:
+    """Predict every round, and score it."""
+    level = calibrated(trial.scenario, whole)
     for log, solo in zip(trial.live, trial.alone, strict=True):
+        measured = RunResult(log)
         simulated = simulate(calibrated(trial.scenario, solo), log.replication)
         trial.predicted.append(simulated)
-        trial.scores.append(score(RunResult(log), RunResult(simulated)))
+        trial.scores.append(score(measured, RunResult(simulated)))
+        trial.level.append(score(measured, RunResult(simulate(level, log.replication))))
 
 
 def _tell(told: Told | None, text: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from htpsim.experiments.calibrate.document import toml_text
 from htpsim.experiments.calibrate.leaf import Leaf
-from htpsim.live.solo import Solo, calibrated
+from htpsim.live.solo import EXERCISED, Solo, calibrated
 from htpsim.live.trials import Trials, kind_of
 from htpsim.scenario import resolved_dict
 from htpsim.scenario.resolved import without_none
@@ -57,7 +57,8 @@ def calibrated_toml(scenario: Scenario, solo: Solo, about: str) -> str:
 
 
 def _leaf(value: Any, what: str, count: int) -> Leaf:
-    return Leaf(value=value, mark="measured", source=f"{what} of an instance alone on the testbed, {count} values")
+    whose = "threads without work" if what in EXERCISED else "an instance alone"
+    return Leaf(value=value, mark="measured", source=f"{what} of {whose} on the testbed, {count} values")
 
 
 def write_calibrated(found: Trials, folder: Path, about: str) -> list[Path]:
