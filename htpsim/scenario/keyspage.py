@@ -151,8 +151,9 @@ def sentence(text: str) -> str:
     >>> sentence("Its name in reports."), sentence("ViT of it.")
     ('its name in reports', 'ViT of it')
     """
-    first = text[:1].lower() if text[1:2].islower() or text[1:2] == " " else text[:1]
-    return (first + text[1:]).removesuffix(".")
+    word = text.partition(" ")[0]
+    ordinary = len(word) == 1 or word[1:].islower()
+    return (text[:1].lower() + text[1:] if ordinary else text).removesuffix(".")
 
 
 def _default(key: Key, spec: type) -> str:
