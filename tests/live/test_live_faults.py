@@ -39,7 +39,7 @@ def outcome(log: RunLog) -> Outcome:
     for copy in log.copies:
         users[copy.model] = users.get(copy.model, 0) + copy.users
     served = all(
-        sum(REQUEST_STATES[r.state] == "done" for r in requests(log, name)) > 2
+        any(REQUEST_STATES[r.state] == "done" for r in requests(log, name))
         for name in log.clients
         if name not in log.failed
     )

@@ -92,10 +92,12 @@ def test_the_same_draws_as_in_the_engines() -> None:
     live, simulated = play(scenario, replication=3).log, simulate(scenario, 3)
 
     shapes = [
-        {(r.request, r.images, r.prompt_tokens, r.output_tokens) for r in requests(log, "vlm1")[:3]}
+        [(r.request, r.images, r.prompt_tokens, r.output_tokens) for r in requests(log, "vlm1")]
         for log in (live, simulated)
     ]
-    assert shapes[0] == shapes[1]
+    both = min(map(len, shapes))
+    assert both > 0
+    assert shapes[0][:both] == shapes[1][:both]
     assert [REQUEST_STATES[r.state] for r in requests(live, "vlm1")[:1]] == ["done"]
 
 
