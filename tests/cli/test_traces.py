@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from tests.cli.support import INLINE, PAIR, call
+from tests.cli.support import INLINE, PAIR, ROOT, call
 
 pytestmark = pytest.mark.slow
 RUN = ("run", PAIR, "--for", "1s", "--replications", "1", *INLINE, "--variant", "guarded", "--case", "weighted")
@@ -71,6 +71,26 @@ def test_a_broken_rule_is_named_with_place_and_story(capsys: pytest.CaptureFixtu
     assert told["violations"][0]["rule"] in told["counts"]
     assert other.code == 0
     assert [line for line in outcome.out.splitlines() if cell_len(line) > 80] == []
+
+
+def test_what_a_recorder_could_not_know_is_said_on_the_command_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A second call is granted two nanoseconds before the first returns: with one slot that is one holder too many."""
+    path = str(ROOT / "tests" / "fixtures" / "formats" / "htpsimtrace_two_calls.jsonl")
+    silent, two, one = (
+        json.loads(call(capsys, "check", path, "--json", *words).out)
+        for words in ((), ("--slots", "2", "--policy", "fifo"), ("--slots", "1", "--slots-per", "process"))
+    )
+
+    assert "guard-exclusion" in silent["skipped"]
+    assert {"guard-exclusion", "guard-order"} <= set(two["checked"])
+    assert two["ok"]
+    assert one["counts"] == {"guard-exclusion": 1}
+    assert call(capsys, "check", path, "--slots", "1").code == 1
+    assert call(capsys, "check", path, "--slots", "1", "--slack", "3ns").code == 1
+    assert call(capsys, "check", path, "--policy", "fifoo").code == 2
+    assert call(capsys, "explain-policy", path, "--slots", "1").code == 0
 
 
 def test_the_policy_that_ran_explains_every_grant(capsys: pytest.CaptureFixture[str], trace: Path) -> None:
