@@ -12,7 +12,7 @@ import re
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks.sections import SECTIONS, warm_up
+from benchmarks.sections import SECTIONS
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
 
@@ -24,12 +24,17 @@ def put(text: str, name: str, table: str) -> str:
     return pattern.sub(lambda found: f"{found[1]}{table}\n{found[2]}", text)
 
 
-def about(rounds: int) -> str:
-    """Say on what it was measured."""
-    load = os.getloadavg()[0] / (os.cpu_count() or 1) if hasattr(os, "getloadavg") else 0.0
+def about() -> str:
+    """Say with what it was measured."""
     programs = ", ".join(f"{name} {version(name)}" for name in ("numba", "numpy", "simpy"))
-    busy = f" Others kept the machine busy, at a load of {load:.1f} a core." if load > 1 else ""
-    return f"Python {platform.python_version()}, {programs}; {rounds} rounds; least / median / greatest.{busy}"
+    return f"Python {platform.python_version()}, {programs}. What stands as three numbers is least / median / greatest."
+
+
+def circumstances(rounds: int) -> str:
+    """Say, beneath a table, how often each was measured and what else the machine did meanwhile."""
+    load = os.getloadavg()[0] / (os.cpu_count() or 1) if hasattr(os, "getloadavg") else 0.0
+    busy = f"; others kept the machine busy, at a load of {load:.1f} a core" if load > 1 else ""
+    return f"{rounds} rounds{busy}."
 
 
 def main() -> None:
@@ -38,15 +43,14 @@ def main() -> None:
     parser.add_argument("--only", choices=SECTIONS, action="append", help="only this table; repeatable")
     parser.add_argument("--write", action="store_true", help=f"write the tables into {PAGE.name}")
     given = parser.parse_args()
-    print(about(given.rounds), flush=True)
-    warm_up()
+    print(about(), flush=True)
     for name in given.only or SECTIONS:
         title, measure = SECTIONS[name]
-        table = measure(given.rounds)
+        table = f"{measure(given.rounds)}\n\n{circumstances(given.rounds)}"
         print(f"\n{title}\n\n{table}", flush=True)
         if given.write:
             text = put(PAGE.read_text(encoding="utf-8"), name, table)
-            PAGE.write_text(put(text, "about", about(given.rounds)), encoding="utf-8")
+            PAGE.write_text(put(text, "about", about()), encoding="utf-8")
 
 
 if __name__ == "__main__":

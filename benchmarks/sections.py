@@ -8,34 +8,27 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.engines import bare, kernel, reference
+from benchmarks import c_loop
+from benchmarks.engines import bare, in_c, kernel, reference
 from benchmarks.timing import Prepare, markdown, ratios, spread, take_turns
 from benchmarks.workload import Times, scenario
-from htpsim.kernel import tally
-from htpsim.sim.loads import load_alone
+from htpsim.experiments.engine import tally
 from htpsim.spec import Arrivals, Scenario
-from htpsim.spec.plan import make_plan
 from htpsim.units import NS_PER_MS, NS_PER_US
 
 ROOT = Path(__file__).resolve().parents[1]
-SECONDS = {"bare": 120, "reference": 120, "kernel": 3_000}
+SECONDS = {"bare": 400, "reference": 240, "kernel": 7_700}
 """Simulated seconds a turn: about as many seconds of the processor for each."""
 
 Changes = Callable[[Scenario], Scenario]
 
 
-def warm_up() -> None:
-    """Compile, or load what was compiled, before anything is timed."""
-    kernel(scenario("constant", bandwidth=False, genie=True, seconds=1))()()
-
-
 def engines(rounds: int) -> str:
     """All engines on the migration scenario, by its service times."""
-    rows = []
+    rows: list[list[str]] = []
     for times in ("constant", "lognormal"):
         for genie in (False, True):
             rows += _engines(rounds, times, genie)
@@ -46,19 +39,21 @@ def _engines(rounds: int, times: Times, genie: bool) -> Iterator[list[str]]:
     def at(who: str) -> Scenario:
         return scenario(times, bandwidth=False, genie=genie, seconds=SECONDS[who])
 
-    found = take_turns(
-        {
-            "bare SimPy loop": bare(at("bare")),
-            "reference, records on": reference(at("reference")),
-            "kernel, records on": kernel(at("kernel")),
-            "kernel, records off": kernel(at("kernel"), records=False),
-        },
-        rounds,
-    )
+    contenders = {
+        "bare SimPy loop": bare(at("bare")),
+        "reference, records on": reference(at("reference")),
+        "kernel, records on": kernel(at("kernel")),
+        "kernel, records off": kernel(at("kernel"), records=False),
+    }
+    if c_loop.compiled():
+        contenders["bare loop in C"] = in_c(at("kernel"))
+    found = take_turns(contenders, rounds)
     base = found["bare SimPy loop"]
     for name, rates in found.items():
         what = f"{'Genie + registry' if genie else 'legacy ViT'}, {times}: {name}"
         yield [what, spread(rates, ",.0f"), spread(ratios(rates, base), ".3g")]
+    if not c_loop.compiled():
+        yield ["bare loop in C", "no compiler", "no compiler"]
 
 
 def features(rounds: int) -> str:
@@ -118,20 +113,14 @@ def sizes(rounds: int) -> str:
 def threads(rounds: int) -> str:
     """Replications on one thread and on two, by the clock on the wall: the loop holds no lock of the interpreter."""
     made = scenario("lognormal", bandwidth=False, genie=True, seconds=SECONDS["kernel"])
-    plan = make_plan(made)
-    loaded = load_alone(plan)
 
     def on(workers: int) -> Prepare:
-        def count() -> int:
-            with ThreadPoolExecutor(workers) as pool:
-                return sum(run.executes for run in pool.map(lambda r: tally(plan, loaded, r, compiled=True), range(4)))
-
-        return lambda: count
+        return lambda: lambda: sum(run.executes for run in tally(made, 9, workers))
 
     found = take_turns({f"{n} thread{'s' * (n > 1)}": on(n) for n in (1, 2)}, rounds, time.perf_counter)
     base = found["1 thread"]
     rows = [[name, spread(rates, ",.0f"), spread(ratios(rates, base), ".2f")] for name, rates in found.items()]
-    return markdown(["four replications, records off", "graphExecutes/s of the wall", "of one thread"], rows)
+    return markdown(["nine replications, records off", "graphExecutes/s of the wall", "of one thread"], rows)
 
 
 def targets(rounds: int) -> str:
@@ -148,9 +137,16 @@ def targets(rounds: int) -> str:
                 run()
                 spent.append(time.process_time() - begun)
             rows.append([f"{what} ({count:,}), records {'on' if records else 'off'}", spread(spent, ".3f")])
+    minutes = scenario("lognormal", bandwidth=False, genie=True, seconds=600)
+    begun, spent_s = time.perf_counter(), time.process_time()
+    count = sum(run.executes for run in tally(minutes, MANY, 2))
+    wall, spent_s = time.perf_counter() - begun, time.process_time() - spent_s
+    rows.append([f"{MANY:,} times ten simulated minutes on two threads ({count:,}), once", f"{spent_s:.1f}"])
+    rows.append(["the same, by the clock on the wall", f"{wall:.1f}"])
     return markdown(["run", "seconds of the processor"], rows)
 
 
+MANY = 2_000
 PROGRAM = """
 import time
 begun = time.process_time()
@@ -161,14 +157,16 @@ from htpsim.kernel.shapes import shape_of
 from htpsim.sched import Sfq
 from htpsim.sim.loads import load_alone
 from htpsim.spec.plan import make_plan
-plan = make_plan(scenario("constant", bandwidth=False, genie=True, seconds={seconds}))
+plan = make_plan(scenario("constant", bandwidth=False, genie=True, seconds={seconds}, instances={instances}))
 loaded = load_alone(plan)
 ready = time.process_time()
 function_for(Sfq, shape_of(plan, keeps=False))
 made = time.process_time()
 count = tally(plan, loaded, compiled=True).executes
-import resource
-print(ready - begun, made - ready, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+from pathlib import Path
+status = Path("/proc/self/status").read_text()
+most = next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))
+print(ready - begun, made - ready, int(most) / 1024)
 """
 
 
@@ -177,22 +175,22 @@ def starts(rounds: int) -> str:
     with tempfile.TemporaryDirectory() as folder:
         cold = _program(folder, 10)
         cached = [_program(folder, 10) for _ in range(rounds)]
-        hour, nine = _program(folder, 3_600), _program(folder, 9 * 3_600)
+        hour, day = _program(folder, 3_600, instances=8), _program(folder, 24 * 3_600, instances=8)
     rows = [
         ["compiling for a policy, once after installation", f"{cold[1]:.1f} s"],
         ["loading what was compiled", f"{spread([c[1] for c in cached], '.2f')} s"],
         ["`import htpsim`", f"{_spent(rounds, '-c', 'import htpsim')} s"],
         ["`htpsim --help`", f"{_spent(rounds, '-m', 'htpsim', '--help')} s"],
         ["most memory of a run of 10 s, records off", f"{cached[0][2]:.0f} MB"],
-        ["most memory of a run of an hour, records off", f"{hour[2]:.0f} MB"],
-        ["most memory of a run of nine hours, records off", f"{nine[2]:.0f} MB"],
+        ["most memory of a run of an hour, eight instances, records off", f"{hour[2]:.0f} MB"],
+        ["most memory of a run of 24 hours, eight instances, records off", f"{day[2]:.0f} MB"],
     ]
     return markdown(["what", "processor time or memory"], rows)
 
 
-def _program(folder: str, seconds: int) -> tuple[float, ...]:
+def _program(folder: str, seconds: int, instances: int = 4) -> tuple[float, ...]:
     environment = {**os.environ, "NUMBA_CACHE_DIR": folder, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", PROGRAM.format(seconds=seconds)]
+    command = [sys.executable, "-c", PROGRAM.format(seconds=seconds, instances=instances)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     return tuple(map(float, done.stdout.split()))
 
