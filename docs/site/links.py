@@ -67,7 +67,8 @@ def led(text: str, folder: Path, here: str) -> str:
 def listing(folder: Path) -> str:
     """Return a page that lists the files of a folder."""
     names = sorted(path.name for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
-    return "\n".join([f"# {folder.relative_to(ROOT).as_posix()}", "", *(f"- [{name}]({name})" for name in names)]) + "\n"
+    lines = [f"# {folder.relative_to(ROOT).as_posix()}", "", *(f"- [{name}]({name})" for name in names)]
+    return "\n".join(lines) + "\n"
 
 
 def on_files(files: Any, *, config: Any) -> Any:
