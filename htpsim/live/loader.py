@@ -167,13 +167,22 @@ class LiveLoader:
         with self.lock:
             self.opened_bytes += sum(work.weights_bytes for work in copy.works.values())
             self.memory.loaded(copy.name, self.clock())
-            copy.contexts = [self._contexts + n for n in range(len(copy.plan.model.contexts))]
-            self._contexts += len(copy.contexts)
-            self.copies.append(copy)
+            self._number(copy)
             if copy.key is not None:
                 self.found[copy.key] = copy
                 self.registry.loaded(copy.key, client.name)
             self.changed.notify_all()
+
+    def _number(self, copy: LiveCopy) -> None:
+        """Number the contexts of a copy; one that is loaded again takes the place that it had."""
+        before = next((n for n, known in enumerate(self.copies) if known.name == copy.name), None)
+        if before is not None:
+            copy.contexts = self.copies[before].contexts
+            self.copies[before] = copy
+            return
+        copy.contexts = [self._contexts + n for n in range(len(copy.plan.model.contexts))]
+        self._contexts += len(copy.contexts)
+        self.copies.append(copy)
 
     def give_back(self, client: ClientPlan, *, after_loading: bool = False) -> None:
         """Free what a client had obtained; a copy that nobody uses any more is unloaded.

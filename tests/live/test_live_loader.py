@@ -137,3 +137,19 @@ def test_nothing_is_freed_while_a_graph_executes_and_the_last_user_closes_the_se
 
     assert bench.closed == 3
     assert loader.memory.held("device") == 0
+
+
+def test_a_copy_that_is_loaded_again_takes_the_place_that_it_had() -> None:
+    bench = Gated()
+    bench.gate.set()
+    loader = loader_of(bench, 2)
+    first, second = loader.plan.clients
+
+    loader.obtain_all(first)
+    loader.give_back(first)
+    (vit, llm) = loader.obtain_all(second)
+
+    assert (vit.contexts, llm.contexts) == ([0], [1])
+    assert [copy.users for copy in loader.copy_rows()] == [1, 1]
+    assert bench.opened == 6
+    assert bench.closed == 3
