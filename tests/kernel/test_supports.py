@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import typing
 from dataclasses import MISSING, Field, fields, is_dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from htpsim import spec
 from htpsim.kernel.layout import PACE_LIMIT
-from htpsim.kernel.supports import HONOURED, WORDS, unsupported
+from htpsim.kernel.supports import HONOURED, TURNS_MAX, WORDS, unsupported
 from htpsim.sim.requests import Pace
 from htpsim.spec import Scenario
 from tests.sim.build import instance, llm, other, vit
@@ -94,3 +95,30 @@ def test_a_word_that_is_not_known_is_refused() -> None:
 
 def test_a_closed_loop_gets_as_far_as_in_the_reference_engine() -> None:
     assert PACE_LIMIT == Pace.LIMIT
+
+
+def test_the_page_names_whatever_is_not_known() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "performance.md").read_text(encoding="utf-8")
+    unknown = [f.name for kind, spec_class in SPECS.items() for f in fields(spec_class) if f.name not in HONOURED[kind]]
+    for kind, spec_class in SPECS.items():
+        hints = typing.get_type_hints(spec_class)
+        choices = (f.name for f in fields(spec_class) if typing.get_origin(hints[f.name]) is typing.Literal)
+        unknown += [name for name in choices if set(typing.get_args(hints[name])) != set(WORDS[kind, name])]
+
+    assert [name for name in unknown if f"`{name}`" not in page] == []
+    assert ("The kernel knows the whole model" in page) == (not unknown)
+    assert f"more than {TURNS_MAX} guards and cores" in page
+
+
+def test_what_stays_refused_is_named() -> None:
+    empty = replace(
+        SCENARIO, clients=(replace(SCENARIO.clients[0], model=replace(SCENARIO.clients[0].model, graphs=())),)
+    )
+    silent = replace(SCENARIO.instances[0], llm=llm((), ()))
+    blind = replace(SCENARIO.instances[0], vit=vit())
+
+    assert unsupported(replace(SCENARIO, device=replace(SCENARIO.device, cores=TURNS_MAX))).startswith("63 guards and")
+    assert unsupported(replace(SCENARIO, device=replace(SCENARIO.device, cores=TURNS_MAX - 1))) == ""
+    assert unsupported(empty) == "other0: a model without graphs"
+    assert unsupported(replace(SCENARIO, instances=(silent,))) == "vlm0: an LLM without graphs"
+    assert unsupported(replace(SCENARIO, instances=(blind,))) == "vlm0: a ViT without graphs"
