@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from htpsim.errors import ScenarioError
@@ -41,11 +41,15 @@ class Single:
     """command that runs the first replication again; "" for a scenario made in Python"""
     reached: Reached | None = None
     """how narrow the intervals are, where that was asked"""
+    _results: list[RunResult] = field(default_factory=list, init=False, repr=False, compare=False)
+    """of the first replication, once it was asked for: its tables are made once"""
 
     @property
     def result(self) -> RunResult:
-        """The first replication, for frames and plots."""
-        return RunResult(self.log)
+        """The first replication, for frames and plots; the same object each time."""
+        if not self._results:
+            self._results.append(RunResult(self.log))
+        return self._results[0]
 
     def trace(self) -> Trace:
         """Return the trace of the first replication: what `check_trace` and `explain` look at."""

@@ -189,7 +189,7 @@ def log_of(store: Store, keeping: Keeping, replication: int) -> RunLog:
     requests = requests[requests["arrived_ns"] <= state.end_ns]
     requests = requests[np.lexsort((requests["request"], requests["client"]))]
     slices = store.table("slices", int(state.slices))
-    slices = slices[np.lexsort((slices["end_ns"], slices["start_ns"], slices["execute"]))]
+    slices = slices[np.lexsort(tuple(slices[field] for field in ("kind", "end_ns", "start_ns", "execute")))]
     return RunLog(
         scenario=scenario,
         replication=replication,

@@ -162,7 +162,7 @@ def _showing(call: Callable[Given, Result], made: type[Shown]) -> Callable[Given
     @wraps(call)
     def shown(*args: Given.args, **kwargs: Given.kwargs) -> Shown:
         found = told(*args, **kwargs)
-        return made(*(getattr(found, field.name) for field in fields(found)))  # type: ignore[arg-type]
+        return made(*(getattr(found, field.name) for field in fields(found) if field.init))  # type: ignore[arg-type]
 
     return shown
 

@@ -127,7 +127,10 @@ class Request(NamedTuple):
 
 
 class Slice(NamedTuple):
-    """A stretch of one graphExecute on its core, recorded for those that were evicted at least once."""
+    """A stretch of one graphExecute on its core, recorded for those that were evicted at least once.
+
+    A log has them in order of graphExecute, begin, end and kind.
+    """
 
     execute: int
     """number of the graphExecute"""

@@ -87,7 +87,7 @@ class RunLog:
     requests: Sequence[Row] = field(default_factory=list)
     """rows of Request, by client and number"""
     slices: Sequence[Row] = field(default_factory=list)
-    """rows of Slice"""
+    """rows of Slice, by graphExecute, begin, end, kind"""
     memory: list[MemoryEvent] = field(default_factory=list)
     loads: list[Load] = field(default_factory=list)
     copies: list[Copy] = field(default_factory=list)

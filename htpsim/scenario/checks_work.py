@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from htpsim.scenario.checks_models import least, models_of
+from htpsim.scenario.checks_models import copy_core, least, models_of
 from htpsim.scenario.quantities import write
 from htpsim.scenario.sourced import Path, Problem
 from htpsim.scenario.wording import unknown_word
 from htpsim.spec import NORMAL, PRIORITIES, Arrivals, Distribution, Instance, OtherClient, Scenario
+from htpsim.spec.plan import level_of
 
 _PERIODIC = ("periodic", "poisson")
 
@@ -150,6 +151,7 @@ def notes(scenario: Scenario) -> Iterator[str]:
             f"{place}.arrivals.{key}: not used by kind '{user.arrivals.kind}'" for key in _unused(user.arrivals)
         )
     yield from _weight_notes(scenario)
+    yield from _priority_notes(scenario)
     if scenario.device.priority_clamp:
         clamped = [place for place, user in users if _above_normal(user)]
         if clamped:
@@ -216,6 +218,35 @@ def _weight_notes(scenario: Scenario) -> Iterator[str]:
         if guard.slots_per == "process" and count <= slots:
             who = f"the {count} guarded threads of process {process}"
             yield f"guard.slots: {slots} for {who}: nobody ever waits, so weights do nothing"
+
+
+def _priority_notes(scenario: Scenario) -> Iterator[str]:
+    """Say which copies are shared by users of different priorities; a device has one for the context."""
+    for role, users in _sharing(scenario):
+        given = {user.name: str(getattr(user, f"{role}_priority")) for user in users}
+        if len({level_of(priority, scenario.device) for priority in given.values()}) > 1:
+            yield (
+                f"instances.{role}_priority: {', '.join(f'{who} {what}' for who, what in given.items())} on one copy "
+                f"of '{getattr(users[0], role).name}'; each call is taken at its caller's, but on a device the "
+                "priority belongs to the context, and so to all of them"
+            )
+
+
+def _sharing(scenario: Scenario) -> Iterator[tuple[str, list[Instance]]]:
+    """Yield the role of each copy that the registry lets several instances share, and these."""
+    registry = scenario.registry
+    shared: dict[tuple[str, str, int, str, int], list[Instance]] = {}
+    for index, user in enumerate(scenario.instances):
+        vit, llm = registry.vit and user.vit_path != "host", registry.llm
+        for role, goes_through, copies in (("vit", vit, registry.vit_copies), ("llm", llm, registry.llm_copies)):
+            model = getattr(user, role)
+            core = None if model is None else copy_core(scenario, index, model)
+            if not goes_through or model is None or (core is None and copies == "per-core"):
+                continue
+            adapter = user.adapter if role == "llm" and registry.adapters == "keys" else ""
+            key = role, model.name, user.process, adapter, -1 if core is None else core
+            shared.setdefault(key, []).append(user)
+    yield from ((role, users) for (role, *_), users in shared.items() if len(users) > 1)
 
 
 def _is_guarded(user: Instance) -> bool:

@@ -15,6 +15,8 @@ import simpy
 from simpy.core import SimTime
 from simpy.events import NORMAL, Event, EventPriority
 
+from htpsim.errors import InvariantError
+
 DEVICE, HOST, TIMER, GRANT, DISPATCH = range(5)
 """Phases: ends on a core; what a thread does; a guard's timers; one grant; one core's new running set."""
 
@@ -150,8 +152,9 @@ class Clock(simpy.Environment):
 
     def schedule(self, event: Event, priority: EventPriority = NORMAL, delay: SimTime = 0) -> None:
         """Schedule an event as SimPy does, and take note of one in this instant."""
-        if delay == 0:
+        if delay <= 0:
             self._busy = True
+            _forward(delay, self._now)
         super().schedule(event, priority, delay)
 
     def peek(self) -> Any:
@@ -166,9 +169,16 @@ class Clock(simpy.Environment):
         return not beside and all(entry[3] is stop for entry in self._queue)
 
     def happen(self, event: Event, delay_ns: int, where: int) -> None:
-        """Let `event` happen after a delay, at its place in that instant."""
-        if delay_ns == 0:
+        """Let `event` happen after a delay, at its place in that instant.
+
+        Raises
+        ------
+        InvariantError
+            When the delay is negative: time does not go back.
+        """
+        if delay_ns <= 0:
             self._busy = True
+            _forward(delay_ns, self._now)
         heappush(self._queue, (self._now + delay_ns, where, next(self._eid), event))  # type: ignore[misc]
 
     def at(self, delay_ns: int, where: int, action: Action) -> Instant:
@@ -183,6 +193,12 @@ class Clock(simpy.Environment):
         event = Instant(self)
         self.happen(event, delay_ns, where)
         return event
+
+
+def _forward(delay_ns: SimTime, now_ns: int) -> None:
+    """Raise InvariantError where something is to happen in the past."""
+    if delay_ns < 0:
+        raise InvariantError(f"clock: got a delay of {delay_ns} ns at {now_ns} ns, expected at least 0")
 
 
 def _nowhere() -> int:

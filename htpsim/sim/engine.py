@@ -92,7 +92,7 @@ class Simulation:
             accounts=[a.name for a in self.plan.accounts],
             executes=runtime.rows + runtime.rows_in_flight(),
             requests=[r.row() for r in requests if r.arrived_ns <= end_ns],
-            slices=sorted(runtime.machine.slices, key=lambda s: (s[0], s[2], s[3])),
+            slices=sorted(runtime.machine.slices, key=lambda s: (s[0], s[2], s[3], s[1])),
             memory=[MemoryEvent(*event) for event in loader.memory.events],
             loads=loader.log,
             copies=loader.copy_rows(),

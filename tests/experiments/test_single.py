@@ -57,6 +57,7 @@ def test_a_notebook_shows_the_clients() -> None:
 
     assert "vlm1" in single._repr_html_()
     assert repr(single) == "<Single 'pair': 1 replication>"
+    assert single.result is single.result
 
 
 def test_a_check_looks_at_the_trace_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -295,6 +295,16 @@ def weighted(guard: Guard, **changes: Any) -> Scenario:
     return scenario(instances=users, guard=guard)
 
 
+def sharing(*priorities: str, registry: Registry | None = None, clamp: bool = False, **given: Any) -> Scenario:
+    """Instances whose LLMs are one copy, each at a priority of its own."""
+    users = tuple(
+        Instance(name=f"vlm{n}", llm=llm(), llm_priority=priority, **{key: value[n] for key, value in given.items()})
+        for n, priority in enumerate(priorities)
+    )
+    shared = registry or Registry(llm_copies="per-process")
+    return scenario(device=dataclasses.replace(DEVICE, priority_clamp=clamp), registry=shared, instances=users)
+
+
 def unrandom(run: Run) -> Scenario:
     return scenario(instances=(Instance(name="a", llm=llm(), arrivals=Arrivals(think=constant(5))),), run=run)
 
@@ -314,6 +324,7 @@ WARNED = {
         device=dataclasses.replace(DEVICE, priority_clamp=True),
         instances=(Instance(name="vlm0", llm=llm(), llm_priority="HIGH"),),
     ),
+    "instances.llm_priority: vlm0 NORMAL, vlm1 HIGH on one copy of 'llm'": sharing("NORMAL", "HIGH"),
     "wrapper of vlm0 throws at creation; these instances fail": scenario(
         instances=(Instance(name="vlm0", vit=vit(), vit_path="genie"),), runtime=Runtime(embedding_raw_apis=False)
     ),
@@ -340,6 +351,11 @@ def test_a_reader_is_warned(said: str) -> None:
         pytest.param(weighted(Guard(policy="fifo"), weight=2), id="equal weights"),
         pytest.param(device(dram_bandwidth=None, cores=1), id="one core"),
         pytest.param(unrandom(Run(replications=1)), id="nothing is drawn"),
+        pytest.param(sharing("HIGH", "HIGH"), id="one priority for one copy"),
+        pytest.param(sharing("NORMAL", "HIGH", registry=Registry(llm=False)), id="a copy each"),
+        pytest.param(sharing("NORMAL", "HIGH", registry=Registry()), id="a copy a core"),
+        pytest.param(sharing("NORMAL", "HIGH", process=(0, 1)), id="a copy a process"),
+        pytest.param(sharing("NORMAL", "HIGH", adapter=("", "a")), id="a copy an adapter"),
         pytest.param(client(arrivals=Arrivals(think=constant(0))), id="a client that never pauses"),
     ],
 )

@@ -11,6 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from htpsim import scenario
+from htpsim.results.write import json_text
 from htpsim.scenario.keys import NAMED_LISTS, SECTIONS, keys_of
 from htpsim.spec import Arrivals, Model, Scenario
 from tests.scenario.support import OVERLAYS, SMALL
@@ -29,6 +30,15 @@ def test_it_is_a_schema_and_plain_json() -> None:
     Draft202012Validator.check_schema(SCHEMA)
 
     assert json.loads(json.dumps(SCHEMA)) == SCHEMA
+
+
+def test_it_is_shipped_beside_the_scenarios_that_name_it() -> None:
+    shipped = ROOT / "scenarios" / "scenario.schema.json"
+
+    assert shipped.read_text(encoding="utf-8") == json_text(SCHEMA), "write it again: htpsim schema -o " + shipped.name
+    for path in (ROOT / "scenarios").glob("**/*.toml"):
+        first = path.read_text(encoding="utf-8").splitlines()[0]
+        assert (path.parent / first.removeprefix("#:schema ")).resolve() == shipped.resolve(), path
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
