@@ -16,7 +16,7 @@ from htpsim.device import admission, rules
 from htpsim.results.columns import NEVER
 from htpsim.sim import Simulation, simulate
 from htpsim.sim.clock import Clock
-from htpsim.sim.requests import Source
+from htpsim.sim.requests import Instants
 from htpsim.spec import Arrivals, Guard
 from htpsim.units import parse_time
 from tests.faults.planted import after, notices, swap
@@ -114,12 +114,12 @@ def test_f18_overload_is_exact() -> None:
         assert [r.arrived_ns for r in requests(log)] == list(range(3, 2_001, 7))
         assert told(log).overall.requests_per_s.value == (2_000 - 3) // 11 * S / 2_000
 
-    def on_a_grid(self: Source, number: int) -> int | None:
+    def on_a_grid(self: Instants, number: int) -> int | None:
         due_ns = honest(self, number)
         return None if due_ns is None else -(-due_ns // 4) * 4
 
-    honest = Source._instant
-    notices(check, swap(Source, "_instant", on_a_grid))
+    honest = Instants.instant
+    notices(check, swap(Instants, "instant", on_a_grid))
 
 
 def test_f21_ties_are_decided_by_the_model_and_not_by_the_heap() -> None:
@@ -219,16 +219,16 @@ def test_f23_the_clock_does_not_drift() -> None:
         log = play(30, clients=(other("last", 10, arrives=(20,)),))
         assert (one(log, "last").returned_ns, told(log).overall.requests_per_s.n) == (30, 1)
 
-    def added_up(self: Source, number: int) -> int | None:
+    def added_up(self: Instants, number: int) -> int | None:
         if self.arrivals.kind != "periodic":
             return honest(self, number)
         seconds = 0.0 if number == 0 else float(self._clock_ns) + self.arrivals.period_ns / S
         self._clock_ns = seconds  # type: ignore[assignment]
         return int(seconds * S)
 
-    def as_float(self: Source, number: int) -> Any:
+    def as_float(self: Instants, number: int) -> Any:
         due_ns = honest(self, number)
         return None if due_ns is None else float(due_ns)
 
-    honest = Source._instant
-    notices(check, swap(Source, "_instant", added_up), swap(Source, "_instant", as_float))
+    honest = Instants.instant
+    notices(check, swap(Instants, "instant", added_up), swap(Instants, "instant", as_float))
