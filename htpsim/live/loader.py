@@ -174,7 +174,7 @@ class LiveLoader:
             self.changed.notify_all()
 
     def _number(self, copy: LiveCopy) -> None:
-        """Number the contexts of a copy; one that is loaded again takes the place that it had."""
+        """Give numbers to the contexts of a copy; one that is loaded again takes the place that it had."""
         before = next((n for n, known in enumerate(self.copies) if known.name == copy.name), None)
         if before is not None:
             copy.contexts = self.copies[before].contexts
