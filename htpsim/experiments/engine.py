@@ -137,9 +137,10 @@ def tally(scenario: Scenario, replications: int | None = None, workers: int | No
             simulate_reference(scenario, replication)  # tells what is wrong, in words
             raise ScenarioError(f"guard.policy: {str(reason) or 'got a policy that does not run compiled'}") from reason
 
-    first = [one(0)] if count else []  # whatever must be compiled is compiled once
+    alone = 0 if is_compiled(prepared.policy, prepared.shape) else 1  # whatever must be compiled is compiled once
+    first = [one(replication) for replication in range(min(alone, count))]
     with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
-        return first + list(pool.map(one, range(1, count)))
+        return first + list(pool.map(one, range(len(first), count)))
 
 
 def choose_engine(

@@ -59,7 +59,9 @@ def simulate(plan: Plan, loaded: Loaded, replication: int = 0, *, compiled: bool
 
 def prepare(plan: Plan, loaded: Loaded) -> Layout:
     """Return what runs without records have in common, for many replications of a scenario."""
-    return Layout(plan, loaded, 0, policy_class(plan.scenario.guard.policy), keeps=False)
+    layout = Layout(plan, loaded, 0, policy_class(plan.scenario.guard.policy), keeps=False)
+    layout.make()  # filled in here, before several threads share it
+    return layout
 
 
 def tally(
