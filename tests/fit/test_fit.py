@@ -49,33 +49,42 @@ def by_hand(scenario: Scenario) -> int:
 
 
 def all_start(scenario: Scenario, instances: int) -> bool:
-    """Pack every ViT, then every LLM: loads take no time here, and each thread loads one after the other."""
+    """Take memory in the order in which the threads do, where loading takes no time.
+
+    The ViTs come first, each with what its first user needs, or the one that all share; then, thread by thread, what a
+    further user of a shared ViT needs, and the LLM.
+    """
     device, registry, instance = scenario.device, scenario.registry, scenario.instances[0]
     pds: list[dict[str, int]] = [{} for _ in range(device.pd_count)]
-    loaded: dict[str, int] = {}
-    dram = contexts = 0
-    for model in [instance.vit] * instances + [instance.llm] * instances:
-        context = model.contexts[0]
-        asked = own = context.io_bytes + model.kv_bytes
-        shared = registry.vit if model.role == "vit" else registry.llm
-        if not (shared and model.name in loaded):
-            asked = context.weights_bytes + own
+    shared = {"vit": registry.vit, "llm": registry.llm}
+    home: dict[str, int] = {}
+
+    def starts(model: Model, number: int) -> bool:
+        """Load a copy into the first PD that takes it, or join the one that is there."""
+        asked = model.contexts[0].io_bytes + model.kv_bytes
+        if not (shared[model.role] and number):
+            asked += model.contexts[0].weights_bytes
             open_to_it = [
                 i
                 for i, pd in enumerate(pds)
                 if (device.pd_rule == "any" or set(pd) <= {model.name}) and sum(pd.values()) + asked <= device.pd_bytes
             ]
-            contexts += 1
-            if not open_to_it or (device.contexts_per_process or 99) < contexts:
+            if not open_to_it:
                 return False
-            loaded[model.name] = open_to_it[0]
-        pd = pds[loaded[model.name]]
+            home[model.name] = open_to_it[0]
+        pd = pds[home[model.name]]
         pd[model.name] = pd.get(model.name, 0) + asked
-        dram += asked
-        budget = device.dram_budget_bytes
-        if sum(pd.values()) > device.pd_bytes or (budget is not None and dram > budget):
-            return False
-    return True
+        return sum(pd.values()) <= device.pd_bytes
+
+    vit, llm, numbers = instance.vit, instance.llm, range(instances)
+    if registry.vit:
+        fits = all(starts(model, i) for i in numbers for model in (vit, llm))
+    else:
+        fits = all(starts(model, i) for model in (vit, llm) for i in numbers)
+    copies = sum(1 if one else instances for one in shared.values())
+    held = sum(sum(pd.values()) for pd in pds)
+    budget = device.dram_budget_bytes
+    return fits and copies <= (device.contexts_per_process or copies) and (budget is None or held <= budget)
 
 
 @given(small_scenarios())
