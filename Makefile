@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.htpsim-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint verify bench notebooks clean
+.PHONY: help venv demo test lint verify bench notebooks site clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -42,6 +42,9 @@ bench: venv ## How fast the engines, the points of a sweep and the readers of la
 
 notebooks: venv ## Execute the notebooks anew and store them with their outputs
 	$(BIN)/python notebooks/execute.py
+
+site: venv ## Build the documentation as a site, in build/site
+	$(BIN)/mkdocs build --strict -q -f .mkdocs.yml
 
 clean: ## Remove the environment, the caches and the runs
 	rm -rf $(VENV) build dist runs .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
