@@ -62,7 +62,7 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
 @posix
 def test_an_interrupt_ends_it_quietly() -> None:
     process = subprocess.Popen(
-        command("run", PAIR, *ENDLESS, "--workers", "2"),
+        command("run", PAIR, *ENDLESS, "--workers", "2", "--engine", "reference"),
         env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     for _ in range(5):  # one that comes while processes are being started is not heard
@@ -108,7 +108,7 @@ def test_a_killed_run_leaves_no_half_file(
 @posix
 def test_worker_processes_end_when_the_one_that_started_them_is_killed() -> None:
     process = subprocess.Popen(
-        command("run", PAIR, *ENDLESS, "--workers", "2"),
+        command("run", PAIR, *ENDLESS, "--workers", "2", "--engine", "reference"),
         env=environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     time.sleep(3)
