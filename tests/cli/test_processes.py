@@ -59,11 +59,23 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     assert process.returncode == 141
 
 
+def hears_interrupts() -> None:
+    """Undo what a shell does to programs in its background, which would pass on to what they start."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def without_tracker(err: str) -> str:
+    """Leave out what joblib's own tracker may say of a pool that is given up: it depends on who is first to end."""
+    lines = err.splitlines(keepends=True)
+    return "".join(x for i, x in enumerate(lines) if "resource_tracker" not in "".join(lines[max(0, i - 1) : i + 1]))
+
+
 @posix
 def test_an_interrupt_ends_it_quietly() -> None:
     process = subprocess.Popen(
         command("run", PAIR, *ENDLESS, "--workers", "2", "--engine", "reference"),
         env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        preexec_fn=hears_interrupts,  # noqa: PLW1509 - no other thread runs here
     )  # fmt: skip
     for _ in range(5):  # one that comes while processes are being started is not heard
         time.sleep(3)
@@ -140,7 +152,7 @@ def test_what_breaks_in_a_worker_process_is_told_as_if_it_broke_here(
     there = spawn(*arguments, "--workers", "2")
 
     assert here.code == there.code == 3
-    assert here.err == there.err
+    assert here.err == without_tracker(there.err)
     assert here.err.splitlines()[-1].startswith("run it again with: htpsim run ")
 
 
