@@ -28,11 +28,11 @@ def unbalanced(history: History) -> Iterator[Finding]:
     if not history.trace.uses:
         return
     users = users_at_end(history)
-    used_ns = {event.copy: event.time_ns for event in history.trace.uses}
+    left_ns = {event.copy: event.time_ns for event in history.trace.uses if event.kind == "detach"}
     for (ledger, place, item), count_bytes in held.items():
         event = last[ledger, place, item]
         there = users.get(event.copy, set())
-        if event.copy and event.time_ns >= used_ns.get(event.copy, history.last_ns + 1):
+        if event.delta_bytes > 0 and event.time_ns >= left_ns.get(event.copy, history.last_ns + 1):
             continue  # it was being loaded again when the trace ended
         if count_bytes and event.copy and (event.user not in there if event.user else not there):
             whose = f"'{event.user}', no user of" if event.user else "nobody: no user has"

@@ -235,6 +235,10 @@ BROKEN: dict[str, list[tuple[str, Trace, int]]] = {
             (0, "m/c", 5, ""), (0, "vlm1 I/O on m/c", 2, "vlm1"),
             uses=[*ATTACHED, (0, "attach", "vlm1", 0), (4, "detach", "vlm1", 0)],
         ), 2),
+        ("given back in part when its last user left", with_memory(
+            (0, "m/c", 5, ""), (4, "m/c", -3, ""), uses=[*ATTACHED, (4, "detach", "vlm0", 0)],
+        ), 2),
+        ("never used by anybody", with_memory((0, "m/c", 5, ""), uses=[(9, "count", "", 0)]), 5),
     ],
     "memory-limit": [("over it", with_memory((0, "m/c", 8, ""), (3, "n/c", 3, ""), device=LIMITED), 1)],
     "memory-in-use": [
@@ -294,6 +298,10 @@ KEPT = {
     ),
     "memory": with_memory(
         (0, "m/c", 5, ""), (9, "m/c", -5, ""), uses=[*ATTACHED, (5, "detach", "vlm0", 0)], device=LIMITED
+    ),
+    "memory loading again": with_memory(
+        (0, "m/c", 5, ""), (5, "m/c", -5, ""), (7, "m/c", 5, ""),
+        uses=[*ATTACHED, (5, "detach", "vlm0", 0), (9, "count", "", 0)],
     ),
 }  # fmt: skip
 
