@@ -223,26 +223,43 @@ class _Converter:
         """Return every event, in the order of the engine's instants."""
         placed: list[tuple[Place, Event]] = []
         returned: dict[tuple[int, int], tuple[int, int, int]] = {}
+        lasts: dict[tuple[int, int], Execute] = {}
         returns: dict[tuple[int, int, int], Place] = {}
         held: list[tuple[tuple[int, int, int], Place, Event]] = []
+        before: Place = (NOWHERE, 0, 0, 0, 0, 0, 0)
+        ended: dict[tuple[str, int], Place] = {}
         for row in self.rows:
             thread = row.client, self.thread_number(row)
             history = list(self.history(row, self.slices.get(row.execute, [])))
-            for place, kind in placed_in(row, history, returned.get(thread, (NOWHERE, 0, 0))):
+            if self.waited_for_turn(row, lasts.get(thread)):
+                before = max(before, ended.get((self.loaded(row), row.called_ns), before))
+            for place, kind in placed_in(row, history, returned.get(thread, (NOWHERE, 0, 0)), before):
+                before = place if kind == "call" else before
                 event = Event(place[0], kind, row.execute)
                 if kind == "release" and row.released_ns != row.returned_ns:
                     held.append(((*thread, place[0]), place, event))
                     continue
                 placed.append((place, event))
                 if kind == "return":
-                    returned[thread] = place[0], place[1], row.execute
+                    returned[thread], lasts[thread] = (place[0], place[1], row.execute), row
                     returns[(*thread, place[0])] = place
+                    ended[self.loaded(row), place[0]] = (*place[:-1], STEPS_MAX)
         for instant, place, event in held:
             # A slot held over several returns is given back right after the last, before what its thread does next.
             after = returns.get(instant)
             placed.append((place if after is None else (*after[:-1], STEPS_MAX - 1), event))
         placed.sort(key=lambda entry: entry[0])
         return [event for _, event in placed]
+
+    def waited_for_turn(self, row: Execute, last: Execute | None) -> bool:
+        """Tell whether a thread, which got `last` back before, waited for others until it could make a call."""
+        request = self.requests[row.client, row.request]
+        if row.stage != STAGE_PREFILL or row.step:
+            return False
+        if last is None:
+            return max(request.begun_ns, request.vit_done_ns) < row.called_ns
+        first = (last.request, last.stage) != (row.request, STAGE_PREFILL)
+        return first and max(request.begun_ns, request.vit_done_ns, last.returned_ns) < row.called_ns
 
     def history(self, row: Execute, slices: list[tuple[int, int, int]]) -> Iterator[tuple[int, str]]:
         """Yield (time, kind) of the events of one graphExecute, in order."""
@@ -288,10 +305,14 @@ class _Converter:
                 return True
         return False
 
+    def loaded(self, row: Execute) -> str:
+        """Return the copy that a graphExecute ran on."""
+        context = self.log.copies[row.copy]
+        return context.name[: -len(context.context) - 1]
+
     def loaded_ns(self, row: Execute) -> int:
         """Return when the copy that a graphExecute ran on was last loaded before it."""
-        context = self.log.copies[row.copy]
-        copy = context.name[: -len(context.context) - 1]
+        copy = self.loaded(row)
         loads = (load.end_ns for load in self.log.loads if load.copy == copy and load.role == "owner")
         return max((end_ns for end_ns in loads if end_ns <= row.started_ns), default=NEVER)
 
@@ -337,12 +358,14 @@ class _Converter:
 
 
 def placed_in(
-    row: Execute, history: list[tuple[int, str]], returned: tuple[int, int, int]
+    row: Execute, history: list[tuple[int, str]], returned: tuple[int, int, int], before: Place
 ) -> Iterator[tuple[Place, str]]:
     """Yield (place in the total order, kind) of the events of one graphExecute.
 
     `returned` is (time, turn, graphExecute) of what its thread got back last: a call at that instant follows it, before
-    the return of any other thread. Where a phase comes again within an instant, a new turn of it has begun.
+    the return of any other thread. `before` is where the call before was: they are numbered as they were made, so one
+    that a thread makes when another lets go of a copy comes after what that other did. Where a phase comes again within
+    an instant, a new turn of it has begun.
     """
     at_ns, turn, phase, host, later = NOWHERE, 0, 0, (0, 0, 0), 0
     for step, (time_ns, kind) in enumerate(history):
@@ -358,6 +381,8 @@ def placed_in(
             turn = 0
         elif time_ns == at_ns:
             turn += now < phase
+        if kind == "call" and time_ns == before[0] and (time_ns, turn, now, *host, later) <= before:
+            turn, host, later = before[1], before[3:6], before[6] + 1
         yield (time_ns, turn, now, *(host if now == HOST else (0, 0, row.execute)), step + later), kind
         at_ns, phase = time_ns, now
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from htpsim.invariants.trace import NOWHERE, Account, DeviceFacts, GuardFacts, MemoryEvent, RequestEvent, UseEvent
@@ -43,13 +44,23 @@ def promises_work(policy: str, params: Mapping[str, int]) -> bool:
     return bool(promised) and not params.get("idle_over_budget", 0)
 
 
+def started(log: RunLog) -> set[int]:
+    """Return the clients that obtained all of their models at first; a load of one of them may still fail later."""
+    scenario = log.scenario
+    models = [(i.vit is not None) + (i.llm is not None) for i in scenario.instances] + [1] * len(scenario.clients)
+    obtained = Counter(load.client for load in log.loads if load.role in {"owner", "borrower"})
+    return {client for client, count in enumerate(models) if obtained[client] >= count}
+
+
 def weight_sums(log: RunLog, plan: Plan) -> Iterator[tuple[int, int, int]]:
-    """Yield (process, core or NOWHERE, sum of the weights of the accounts that can call there)."""
+    """Yield (process, core or NOWHERE, sum of weights of the accounts that can call there once all have loaded)."""
     per_core = log.scenario.guard.slots_per == "core"
-    cores = {(load.client, load.model): load.core for load in log.loads if load.role != "failed"}
+    loads = (load for load in reversed(log.loads) if load.role in {"owner", "borrower"})
+    cores = {(load.client, load.model): load.core for load in loads}
     able: dict[tuple[int, int], dict[int, int]] = {}
+    starters = started(log)
     for client in plan.clients:
-        if client.name in log.failed:
+        if client.number not in starters:
             continue
         for model in client.models:
             if model.guarded:
@@ -128,15 +139,13 @@ def use_events(log: RunLog) -> list[UseEvent]:
     """Return who came to use which copy and let it go again, and how many users each is left with."""
     events: list[UseEvent] = []
     held: dict[int, list[str]] = {}
-    scenario = log.scenario
-    to_load = [(i.vit is not None) + (i.llm is not None) for i in scenario.instances] + [1] * len(scenario.clients)
+    starters = started(log)
     for load in log.loads:
         client = log.clients[load.client]
-        to_load[load.client] -= load.role in {"owner", "borrower"}
         if load.role == "unloaded":
             held[load.client].remove(load.copy)
             events.append(UseEvent(load.end_ns, "detach", load.copy, client))
-        elif load.role == "failed" and to_load[load.client] > 0:  # it does not start, and gives back what it had
+        elif load.role == "failed" and load.client not in starters:  # it does not start, and gives back what it had
             events += [UseEvent(load.end_ns, "detach", copy, client) for copy in held.pop(load.client, [])]
         elif load.role == "failed":
             continue

@@ -95,6 +95,8 @@ def test_no_core_is_overused_no_time_goes_back_and_who_stays_was_not_preempted(s
         assert come == sorted(come)
     times = [event.time_ns for event in events]
     assert times == sorted(times)
+    calls = [event.execute for event in events if event.kind == "call"]
+    assert calls == sorted(calls)  # as they were made, within an instant too
     yielded: dict[int, int] = {}
     evictions: dict[int, int] = {}
     for event in events:

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from htpsim.experiments.trace import trace_of
 from htpsim.invariants import check_trace
+from htpsim.invariants.trace import NOWHERE
 from htpsim.results import RunLog
 from htpsim.sim import simulate
-from htpsim.spec import Arrivals, Device, Instance, Registry, Runtime, Scenario
+from htpsim.spec import Arrivals, Device, Guard, Instance, Registry, Runtime, Scenario
 from tests.sim.build import PLAIN, executes, instance, llm, requests, run, vit
 from tests.sim.spice import pressed
 from tests.sim.strategies import random_scenario
@@ -144,6 +145,28 @@ def test_two_that_wait_for_each_others_dialogs_do_not_wait_for_ever() -> None:
     assert len(log.failed) == 1  # the last to find that all others wait as well
     survivor = next(n for n, name in enumerate(log.clients) if name not in log.failed)
     assert all(request.done_ns > 0 for request in requests(log) if request.client == survivor)
+
+
+def test_who_began_to_serve_counts_in_the_sum_of_weights_though_it_fails_later() -> None:
+    device = replace(SLOW, dram_budget_bytes=60)
+    fleet = (vlm("a", weight=3, vit_residency="request", arrivals=at(200)), vlm("b", vit=None, arrivals=at(100, 300)))
+    never = replace(vlm("c", vit=vit(30, name="c vit", weights=500), weight=5), process=1)
+    guard = Guard(policy="quota", params=(("period_ns", 7),), slots=1)
+    log = run(instances=(*fleet, never), device=device, guard=guard)
+    is_sound(log)
+    assert list(log.failed) == ["a", "c"]
+    assert trace_of(log).guard.weight_sums == ((0, NOWHERE, 3 + 1),)
+
+
+def test_a_call_that_another_gives_way_to_is_made_after_that_others_return() -> None:
+    """Both answer on one copy with an adapter of their own: "a", of the lower number, begins when "b" has ended."""
+    registry = Registry(adapters="turns")
+    late, early = (vlm(name, vit=None, adapter=name, arrivals=at(at_ns)) for name, at_ns in (("a", 5), ("b", 0)))
+    log = run(instances=(late, early), guard=Guard(policy="eevdf", slots=1), registry=registry)
+    is_sound(log)
+    then_ns = requests(log)[1].done_ns
+    at_turn = [(event.kind, event.execute) for event in trace_of(log).events if event.time_ns == then_ns]
+    assert at_turn[:5] == [("finish", 1), ("return", 1), ("release", 1), ("call", 2), ("grant", 2)]
 
 
 def test_users_of_a_shared_copy_lose_it_together_and_find_it_again_together() -> None:
