@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from htpsim.errors import IllegalTransition
+from htpsim.errors import IllegalTransition, InvariantError
 from htpsim.memory import Turns
+from htpsim.memory.turns import AWAY
 
 
 def test_users_of_one_adapter_join_once_it_is_applied() -> None:
@@ -85,3 +86,11 @@ def test_whoever_asks_is_served_in_order_and_only_with_its_like(
         assert len(at_it) <= 1 or not switches
         assert at_it or not line  # nobody waits for nobody
     assert served == asked[: len(served)]
+
+
+def test_who_waits_for_nobody_is_found() -> None:
+    turns = Turns(switches_graphs=False)
+    assert (turns.ask("a", "x"), turns.ask("b", "y")) == (True, False)
+    turns._takers[0].standing = AWAY
+    with pytest.raises(InvariantError, match=r"\[\('b', 'y'\)\] wait, and nobody has one"):
+        turns.validate()

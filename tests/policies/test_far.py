@@ -70,6 +70,24 @@ def test_the_longest_charges_fit_beside_it() -> None:
     assert account.finish_tag == VIRTUAL_FAR - 1 + 16 * (LONGEST_NS << 16) < 1 << 63
 
 
+def test_beginning_anew_keeps_every_distance_that_may_count() -> None:
+    lane: Any = record_class("lane", (*LANE_FIELDS, *Sfq.lane_fields))()
+    accounts: Any = [record_class("account", (*ACCOUNT_FIELDS, *Sfq.account_fields))() for _ in range(6)]
+    waiting, holding, long_held, away, behind, charged = accounts
+    lane.accounts, lane.virtual_time = len(accounts), VIRTUAL_FAR
+    waiting.waiting, waiting.start_tag, waiting.finish_tag = 1, VIRTUAL_FAR + 5, VIRTUAL_FAR + 3
+    holding.held, holding.finish_tag = 1, VIRTUAL_FAR - 7
+    long_held.held, long_held.finish_tag = 1, -2 * VIRTUAL_FAR
+    away.finish_tag, behind.finish_tag = VIRTUAL_FAR + 9, VIRTUAL_FAR - 100
+    charged.weight = 1
+
+    Sfq.charge(lane, accounts, 5, 0, 0)
+
+    assert lane.virtual_time == 0
+    assert [account.start_tag for account in accounts] == [5, 0, 0, 0, 0, 0]
+    assert [account.finish_tag for account in accounts] == [3, -7, -2 * VIRTUAL_FAR, 9, 0, 0]
+
+
 def test_policies_without_end_are_policies() -> None:
     assert POLICIES.keys() > FOR_EVER
     assert {name for name, policy in POLICIES.items() if name not in FOR_EVER} == {"stride", "eevdf"}
