@@ -19,8 +19,8 @@ from typing import Any, Final
 from htpsim.invariants.rule import no_guard
 from htpsim.invariants.spans import History, Lane, Span
 from htpsim.invariants.trace import NOWHERE, Account, Trace
-from htpsim.sched import POLICIES, Policy, guard, policy_params
-from htpsim.sched.policy import ACCOUNT_FIELDS, CALL_FIELDS, LANE_FIELDS, NO_DEADLINE
+from htpsim.sched import POLICIES, Policy, guard, open_lane, policy_params
+from htpsim.sched.policy import CALL_FIELDS, NO_DEADLINE
 from htpsim.spec.records import record_class
 
 MS: Final = 1_000_000
@@ -279,9 +279,8 @@ class _Replay:
         self.choices = choices
         self.missed: set[int] = set()
         """Those of `choices` that the policy would not have made."""
-        self.lane: Any = record_class("Lane", (*LANE_FIELDS, *policy.lane_fields, *policy.params))()
-        account_type = record_class("Account", (*ACCOUNT_FIELDS, *policy.account_fields))
-        self.accounts: list[Any] = [account_type() for _ in recorded.accounts]
+        opened = [(account.weight, account.weight if ranks else account.rank) for account in recorded.accounts]
+        self.lane, self.accounts = open_lane(policy, params, recorded.history.trace.guard.slots or 1, opened)
         # What a pick may move: the fields that the policy keeps (and two more, so that there are always several).
         self.lane_names = ("slots", "holders", *policy.lane_fields)
         self.account_names = ("waiting", "held", *policy.account_fields)
@@ -289,14 +288,6 @@ class _Replay:
         self.account_values = attrgetter(*self.account_names)
         self.calls = recorded.calls
         self.due_ns = 0
-        self.lane.slots = recorded.history.trace.guard.slots or 1
-        self.lane.accounts = len(self.accounts)
-        self.lane.weight_sum = sum(account.weight for account in recorded.accounts)
-        for name, value in params.items():
-            setattr(self.lane, name, value)
-        for number, account in enumerate(recorded.accounts):
-            rank = account.weight if ranks else account.rank
-            guard.open_account(self.accounts, number, account.weight, rank)
 
     def pass_time(self, now_ns: int) -> None:
         while 0 <= self.due_ns <= now_ns:

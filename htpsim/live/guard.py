@@ -17,9 +17,9 @@ from typing import Any, Final
 from htpsim.errors import InvariantError
 from htpsim.live.stopping import NS_PER_S, Clock, Stop
 from htpsim.results.columns import NEVER
-from htpsim.sched import POLICIES, Policy, policy_class, policy_params, watched
+from htpsim.sched import POLICIES, Policy, open_lane, policy_class, policy_params, watched
 from htpsim.sched import guard as rules
-from htpsim.sched.policy import ACCOUNT_FIELDS, CALL_FIELDS, LANE_FIELDS
+from htpsim.sched.policy import CALL_FIELDS
 from htpsim.spec.plan import NO_ACCOUNT, NO_HANDLE, AccountPlan, Plan
 from htpsim.spec.records import record_class
 
@@ -37,17 +37,7 @@ class LiveLane:
     """One set of slots and its accounts."""
 
     def __init__(self, policy: type[Policy], params: dict[str, int], slots: int, accounts: Sequence[AccountPlan]):
-        lane_type = record_class("LaneRecord", (*LANE_FIELDS, *policy.lane_fields, *policy.params))
-        account_type = record_class("Account", (*ACCOUNT_FIELDS, *policy.account_fields))
-        self.record: Any = lane_type()
-        self.accounts: list[Any] = [account_type() for _ in accounts]
-        self.record.slots = slots
-        self.record.accounts = len(accounts)
-        self.record.weight_sum = sum(account.weight for account in accounts)
-        for name, value in params.items():
-            setattr(self.record, name, value)
-        for i, account in enumerate(accounts):
-            rules.open_account(self.accounts, i, account.weight, account.priority)
+        self.record, self.accounts = open_lane(policy, params, slots, [(a.weight, a.priority) for a in accounts])
         self.grants = 0
         self.timer_due_ns = 0
 
@@ -144,7 +134,7 @@ class LiveGuard:
 
     def _grant(self, now_ns: int, caller: int) -> None:
         """Make every grant that is possible, and wake those granted but for the caller itself."""
-        for number, lane in enumerate(self.lanes):
+        for lane in self.lanes:
             while True:
                 j = rules.grant(
                     lane.record, lane.accounts, self.callers, now_ns, self.policy.pick, self.policy.wake
@@ -160,7 +150,7 @@ class LiveGuard:
                 if j != caller:
                     self.conditions[j].notify()
             if self.check:
-                rules.validate(self.lanes[number].record, lane.accounts, self.callers, self.policy.name)
+                rules.validate(lane.record, lane.accounts, self.callers, self.policy.name)
 
     def _pass_time(self, now_ns: int) -> bool:
         """Let the timers that are due come, each at its instant; tell whether there was any."""

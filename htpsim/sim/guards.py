@@ -9,12 +9,10 @@ from simpy.events import Event
 
 from htpsim.errors import InvariantError
 from htpsim.results.columns import NEVER
-from htpsim.sched import Policy
+from htpsim.sched import Policy, open_lane
 from htpsim.sched import guard as rules
-from htpsim.sched.policy import ACCOUNT_FIELDS, LANE_FIELDS
 from htpsim.sim.clock import TIMER, Clock, place
 from htpsim.spec.plan import AccountPlan
-from htpsim.spec.records import record_class
 
 
 class Lane:
@@ -22,22 +20,12 @@ class Lane:
 
     def __init__(self, guard: GuardShell, params: dict[str, int], slots: int, accounts: list[AccountPlan]) -> None:
         policy = guard.policy
-        lane_type = record_class("LaneRecord", (*LANE_FIELDS, *policy.lane_fields, *policy.params))
-        account_type = record_class("Account", (*ACCOUNT_FIELDS, *policy.account_fields))
         self.guard = guard
         self.env = guard.env
         self.jobs = guard.jobs
         self.wanted, self.check = guard.wanted, guard.check
         self.wake, self.charge = policy.wake, policy.charge
-        self.record: Any = lane_type()
-        self.accounts: list[Any] = [account_type() for _ in accounts]
-        self.record.slots = slots
-        self.record.accounts = len(accounts)
-        self.record.weight_sum = sum(a.weight for a in accounts)
-        for name, value in params.items():
-            setattr(self.record, name, value)
-        for i, account in enumerate(accounts):
-            rules.open_account(self.accounts, i, account.weight, account.priority)
+        self.record, self.accounts = open_lane(policy, params, slots, [(a.weight, a.priority) for a in accounts])
         self.grants = 0
         self.timer_due_ns = NEVER
         """the instant for which the policy asked"""
