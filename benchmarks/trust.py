@@ -16,7 +16,8 @@ from pathlib import Path
 
 from benchmarks.run import put
 from benchmarks.trust_tables import TABLES, as_dict
-from htpsim.live.machine import described, processors
+from htpsim.live.host import processors
+from htpsim.live.machine import described
 from htpsim.live.runs import bench_of
 from htpsim.live.trials import Trials, run_trials
 from htpsim.live.written import write_calibrated

@@ -15,7 +15,7 @@ from htpsim.live.faults import DIED, STAGED, FaultPlan, GraphFailed, ThreadDied
 from htpsim.live.guard import LiveGuard, Slot, Weights
 from htpsim.live.loader import LiveCopy, LiveLoader
 from htpsim.live.stopping import Clock, Stop, Stopped
-from htpsim.live.work import Stage
+from htpsim.live.work import Stage, stages_of
 from htpsim.results.columns import NEVER, PATH_BYPASS, PATH_GENIE, PATH_QNN
 from htpsim.results.log import Row
 from htpsim.spec.plan import NO_ACCOUNT, ClientPlan, GraphPlan, ModelPlan, Plan
@@ -62,21 +62,16 @@ class LiveCall:
 
     __slots__ = ("context", "copy", "core", "graph", "lane", "model", "stage", "work")
 
-    def __init__(self, machine: Machine, client: ClientPlan, copy: LiveCopy, stage: Stage, position: int) -> None:
-        self.model: ModelPlan = _own_plan(client, copy)
+    def __init__(self, machine: Machine, model: ModelPlan, copy: LiveCopy, stage: Stage, position: int) -> None:
+        self.model = model
         """how this instance reaches the copy, which another may have loaded"""
-        graphs = {"vit": self.model.graphs, "prefill": self.model.prefill, "decode": self.model.decode}[stage]
-        self.graph: GraphPlan = graphs[position]
+        self.graph: GraphPlan = dict(stages_of(model))[stage][position]
         self.copy = copy
         self.stage = stage
         self.core = copy.core
         self.context = copy.contexts[self.graph.context]
         self.work = copy.works[stage, position]
         self.lane = copy.core if machine.plan.scenario.guard.slots_per == "core" else 0
-
-
-def _own_plan(client: ClientPlan, copy: LiveCopy) -> ModelPlan:
-    return next(plan for plan in client.models if plan.model.name == copy.plan.model.name)
 
 
 class Caller:
@@ -87,7 +82,7 @@ class Caller:
         self.client = client
         self.guard = machine.guards.get(client.process)
         self.number = self.guard.join() if self.guard is not None else NEVER
-        self.job = Job(client.name)
+        self.job = Job()
         self.rows: list[Row] = []
         self.open: Out | None = None
 

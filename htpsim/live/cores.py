@@ -23,12 +23,11 @@ class Job:
     """One graphExecute on its way through the device; a thread uses the same one again and again."""
 
     __slots__ = (
-        "began_ns", "client", "context", "done", "error", "finished_ns", "level", "number", "started_ns",
+        "began_ns", "context", "done", "error", "finished_ns", "level", "number", "started_ns",
         "submitted_ns", "wanted_ns", "work",
     )  # fmt: skip
 
-    def __init__(self, client: str) -> None:
-        self.client = client
+    def __init__(self) -> None:
         self.number = NEVER
         self.context = NEVER
         self.level = 0

@@ -11,7 +11,7 @@ import itertools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from htpsim.errors import HtpsimError, InvariantError
@@ -20,10 +20,11 @@ from htpsim.live.cores import LiveCore
 from htpsim.live.cutting import cut_requests, cut_rows
 from htpsim.live.faults import Fault, FaultPlan
 from htpsim.live.guard import LiveGuard, Weights
+from htpsim.live.host import processors, resident_bytes
 from htpsim.live.instance import LiveInstance
 from htpsim.live.loader import LiveLoader
-from htpsim.live.machine import Seats, bind, described, give_back_memory, processors, resident_bytes, seats
-from htpsim.live.stopping import NS_PER_S, Clock, Stop, clock_from_now
+from htpsim.live.machine import Seats, bind, described, seats
+from htpsim.live.stopping import Clock, Stop, clock_from_now
 from htpsim.live.supports import refuse_unsupported
 from htpsim.live.work import Bench
 from htpsim.results.columns import NEVER
@@ -31,6 +32,7 @@ from htpsim.results.log import RECORDED, RunLog
 from htpsim.sim.deadlock import guards_in_words
 from htpsim.spec import Scenario
 from htpsim.spec.plan import make_plan
+from htpsim.units import NS_PER_S
 
 LOAD_LIMIT_S: Final = 120.0
 """How long [s] loading may take."""
@@ -48,13 +50,12 @@ class LiveRun:
 
     log: RunLog
     resident_bytes: int
-    """what loading added to the memory of the process that is resident"""
+    """what loading added to the memory of the process that is resident; 0 where the system does not tell"""
     weights_bytes: int
     """weights of all sessions that were opened"""
     threads: int
     machine: str
     seats: Seats
-    facts: dict[str, int] = field(default_factory=dict)
 
 
 def run_live(
@@ -141,13 +142,12 @@ class _Run:
 
     def go(self, progress: Callable[[float], None] | None) -> LiveRun:
         """Run, and end every thread whatever happens."""
-        give_back_memory()
-        before_bytes = resident_bytes()
+        before_bytes = resident_bytes() or 0
         try:
             for thread in [*self.machine.cores, *self.threads]:
                 thread.start()
             self._load()
-            self.resident_bytes = resident_bytes() - before_bytes
+            self.resident_bytes = (resident_bytes() or 0) - before_bytes
             ready_ns = self._weigh()
             start_ns = ready_ns + self.scenario.run.warmup_ns
             end_ns = start_ns + self.scenario.run.duration_ns

@@ -15,13 +15,14 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from htpsim.errors import InvariantError
-from htpsim.live.stopping import NS_PER_S, Clock, Stop
+from htpsim.live.stopping import Clock, Stop
 from htpsim.results.columns import NEVER
 from htpsim.sched import POLICIES, Policy, open_lane, policy_class, policy_params, watched
 from htpsim.sched import guard as rules
 from htpsim.sched.policy import CALL_FIELDS
 from htpsim.spec.plan import NO_ACCOUNT, NO_HANDLE, AccountPlan, Plan
 from htpsim.spec.records import record_class
+from htpsim.units import NS_PER_S
 
 Caller: Final[type[Any]] = record_class("Caller", (*CALL_FIELDS, "granted_ns", "account"))
 """What a guard keeps of one thread: it has one call out at a time."""

@@ -13,8 +13,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from htpsim.units import BYTE_UNITS
+
 _CPU: Final = Path("/proc/cpuinfo")
 _STATM: Final = Path("/proc/self/statm")
+_ROLLUP: Final = Path("/proc/self/smaps_rollup")
 _GOVERNOR: Final = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 _NAMES: Final = ("model name", "Hardware", "cpu model")
 
@@ -46,17 +49,30 @@ def usable_cpus() -> int:
     >>> usable_cpus() >= 1
     True
     """
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return len(processors())
+
+
+def processors() -> tuple[int, ...]:
+    """Return the processors that this process may use.
+
+    >>> len(processors()) >= 1
+    True
+    """
+    if hasattr(os, "sched_getaffinity"):
+        return tuple(sorted(os.sched_getaffinity(0)))
+    return tuple(range(os.cpu_count() or 1))
 
 
 def resident_bytes() -> int | None:
-    """Return the memory that this process holds, after giving back what it does not need."""
+    """Return the memory of this process that is resident, after giving back what it does not need."""
     gc.collect()
     if sys.platform == "linux":
         with contextlib.suppress(OSError, AttributeError):
             ctypes.CDLL(None).malloc_trim(0)  # glibc keeps what was freed; another C library has no such function
+    with contextlib.suppress(OSError, ValueError, IndexError):  # the exact figure, which older kernels do not give
+        for line in _ROLLUP.read_text(encoding="ascii").splitlines():
+            if line.startswith("Rss:"):
+                return int(line.split()[1]) * BYTE_UNITS["KiB"]
     with contextlib.suppress(OSError, ValueError):
         return int(_STATM.read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
     return None

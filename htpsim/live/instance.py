@@ -13,16 +13,16 @@ from collections.abc import Iterator
 from htpsim.errors import CapacityError
 from htpsim.live.calls import NO_TOKEN, Caller, LiveCall, Machine
 from htpsim.live.faults import DESTROYED, GraphFailed, ThreadDied
-from htpsim.live.loader import LiveCopy
 from htpsim.live.machine import bind, sharpen_timers
-from htpsim.live.stopping import NS_PER_S, Stopped
-from htpsim.live.work import Stage
-from htpsim.results.columns import DONE, NEVER, REFUSED, RUNNING, STAGE_DECODE, STAGE_PREFILL, STAGE_VIT
+from htpsim.live.stopping import Stopped
+from htpsim.live.work import Stage, stages_of
+from htpsim.results.columns import DONE, NEVER, STAGE_DECODE, STAGE_PREFILL, STAGE_VIT
 from htpsim.sched.policy import NO_DEADLINE
 from htpsim.sim.draws import Draws
-from htpsim.sim.requests import Backlog, Instants, RequestState
+from htpsim.sim.requests import Backlog, Dialog, Instants, RequestState, drawn_request
 from htpsim.spec import Instance
-from htpsim.spec.plan import NO_HANDLE, ClientPlan, GraphPlan, ModelPlan
+from htpsim.spec.plan import NO_HANDLE, ClientPlan
+from htpsim.units import NS_PER_S
 
 _STAGES = {"vit": STAGE_VIT, "prefill": STAGE_PREFILL, "decode": STAGE_DECODE}
 
@@ -64,8 +64,7 @@ class LiveInstance(threading.Thread):
         self.notes: list[str] = []
         self.fault: BaseException | None = None
         """what ended the thread that should not have"""
-        self.kv_tokens = 0
-        self.turn = 0
+        self.dialog = Dialog(self.spec.dialog_turns)
         self.token_ns = NEVER
 
     def run(self) -> None:
@@ -73,7 +72,8 @@ class LiveInstance(threading.Thread):
         try:
             bind(self.hosts)
             sharpen_timers()
-            self._serve(self._load())
+            self._load()
+            self._serve()
         except Stopped:
             pass
         except (CapacityError, GraphFailed, ThreadDied) as error:
@@ -84,25 +84,23 @@ class LiveInstance(threading.Thread):
         finally:
             self.loaded.set()
 
-    def _load(self) -> list[LiveCopy]:
+    def _load(self) -> None:
         """Obtain every model, and wait until everybody has."""
         loader = self.machine.loader
         copies = loader.obtain_all(self.client)
         if self.machine.faults.destroyed(self.client.name):
             loader.give_back(self.client, after_loading=True)
             raise CapacityError(DESTROYED)
-        for copy in copies:
-            plan = next(p for p in self.client.models if p.model.name == copy.plan.model.name)
-            for stage, graphs in _by_stage(plan):
+        for plan, copy in zip(self.client.models, copies, strict=True):
+            for stage, graphs in stages_of(plan):
                 self.calls[stage] = [
-                    LiveCall(self.machine, self.client, copy, stage, position) for position in range(len(graphs))
+                    LiveCall(self.machine, plan, copy, stage, position) for position in range(len(graphs))
                 ]
         self.loaded.set()
         self.go.wait()
         self.machine.stop.check()
-        return copies
 
-    def _serve(self, copies: list[LiveCopy]) -> None:
+    def _serve(self) -> None:
         """Serve requests until the run ends, one after the other."""
         weights, guard = self.machine.weights, self.machine.plan.scenario.guard
         if guard.registration == "thread":
@@ -144,31 +142,14 @@ class LiveInstance(threading.Thread):
 
     def _new_request(self, number: int, arrived_ns: int) -> RequestState:
         """Draw the shape of request `number`."""
-        draws, spec = self.draws, self.spec
-        request = RequestState(self.client.number, number, arrived_ns)
-        request.images = draws.value("images", number, spec.images) if spec.vit else 0
-        if spec.llm is not None:
-            per_image = spec.vit.tokens_per_image if spec.vit else 0
-            request.prompt_tokens = draws.value("text_tokens", number, spec.text_tokens) + request.images * per_image
-            request.output_tokens = draws.value("output_tokens", number, spec.output_tokens)
+        request = drawn_request(self.spec, self.draws, self.client.number, number, arrived_ns)
         self.requests.append(request)
         return request
 
     def _take_up(self, request: RequestState) -> bool:
         """Begin a request, or refuse one that the context has no room for."""
-        request.begun_ns = max(request.arrived_ns, self.machine.clock())
-        request.turn = self.turn
-        if self.turn == 0:
-            self.kv_tokens = 0
-        self.turn = (self.turn + 1) % self.spec.dialog_turns
-        if self.spec.llm is not None:
-            needed = self.kv_tokens + request.prompt_tokens + request.output_tokens
-            if needed > self.spec.llm.context_tokens:
-                request.state, request.done_ns, self.turn = REFUSED, request.begun_ns, 0
-                return False
-            request.kv_tokens, self.kv_tokens = self.kv_tokens, needed
-        request.state = RUNNING
-        return True
+        context_tokens = self.spec.llm.context_tokens if self.spec.llm is not None else None
+        return self.dialog.take_up(request, context_tokens, max(request.arrived_ns, self.machine.clock()))
 
     def _encode(self, request: RequestState) -> None:
         """Encode every image."""
@@ -236,13 +217,7 @@ class LiveInstance(threading.Thread):
                 f"{self.spec.name}: request {request.number} was cancelled after {request.tokens} of "
                 f"{request.output_tokens} tokens"
             )
-            self.kv_tokens -= request.output_tokens - request.tokens
+            self.dialog.kv_tokens -= request.output_tokens - request.tokens
             request.output_tokens = request.tokens
         if request.tokens == request.output_tokens:
             request.state, request.done_ns = DONE, at_ns
-
-
-def _by_stage(plan: ModelPlan) -> list[tuple[Stage, list[GraphPlan]]]:
-    found: list[tuple[Stage, list[GraphPlan]]]
-    found = [("vit", plan.graphs), ("prefill", plan.prefill), ("decode", plan.decode)]
-    return [(stage, graphs) for stage, graphs in found if graphs]

@@ -7,18 +7,17 @@ session, for every graph. Sessions are opened outside the lock, so that others c
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from htpsim.errors import CapacityError
 from htpsim.live.faults import FaultPlan
 from htpsim.live.stopping import Clock, Stop
-from htpsim.live.work import Bench, Stage, Work
-from htpsim.memory import Memory, Outcome, Registry, registry_key
+from htpsim.live.work import Bench, Stage, Work, stages_of
+from htpsim.memory import Memory, Outcome, Registry, copy_name, copy_name_of_own, registry_key
 from htpsim.memory import place as place_on_core
 from htpsim.memory.placement import Key
 from htpsim.results.columns import Copy, Load, MemoryEvent
-from htpsim.spec.plan import ClientPlan, GraphPlan, ModelPlan, Plan
+from htpsim.spec.plan import ClientPlan, ModelPlan, Plan
 
 NO_CORE = -1
 
@@ -114,7 +113,7 @@ class LiveLoader:
         with self.lock:
             core = place_on_core(plan.model.placement, client.number, self.device, self.memory.core_reserved_bytes())
             if not plan.via_registry:
-                copy = self._reserve(client, plan, f"{plan.model.name} of {client.name}", None, core)
+                copy = self._reserve(client, plan, copy_name_of_own(plan.model, client.name), None, core)
                 outcome, key = Outcome.LOAD, None
             else:
                 key = registry_key(plan.model, client.process, core, plan.copies, self.device)
@@ -140,10 +139,8 @@ class LiveLoader:
         return LiveCopy(name, key, core, client.process, plan)
 
     def _reserve_or_tell(self, client: ClientPlan, plan: ModelPlan, key: Key, core: int) -> LiveCopy:
-        model, options, process, *scope = key
-        parts = [str(model), str(options), f"of process {process}", *map(str, scope)]
         try:
-            return self._reserve(client, plan, " ".join(part for part in parts if part), key, core)
+            return self._reserve(client, plan, copy_name(key), key, core)
         except CapacityError as error:
             self.registry.failed(key, str(error), client.name)
             self.changed.notify_all()
@@ -153,8 +150,9 @@ class LiveLoader:
         """Open the sessions of a copy; those who wait for it share it then, or are told why it failed."""
         try:
             self.faults.load(client.name, copy.plan.model.name)
-            for stage, position, graph in _graphs(copy.plan):
-                copy.works[stage, position] = self.bench.open(copy.plan.model, graph, stage)
+            for stage, graphs in stages_of(copy.plan):
+                for position, graph in enumerate(graphs):
+                    copy.works[stage, position] = self.bench.open(copy.plan.model, graph, stage)
         except Exception as error:  # whatever a session's loader raises; the instance has failed, the others go on
             message = f"model '{copy.plan.model.name}' of '{client.name}' cannot be loaded: {error}"
             with self.lock:
@@ -248,7 +246,7 @@ class LiveLoader:
         for copy in self.copies:
             for context, number in zip(copy.plan.model.contexts, copy.contexts, strict=True):
                 users = len(copy.users)
-                reserved = context.shared_bytes + users * context.io_bytes if users else 0
+                reserved = context.reserved_bytes_of(users)
                 rows[number] = Copy(
                     f"{copy.name}/{context.name}", copy.plan.model.name, context.name, copy.plan.model.role,
                     copy.process, copy.core, reserved, users,
@@ -258,9 +256,3 @@ class LiveLoader:
     def _wake(self) -> None:
         with self.lock:
             self.changed.notify_all()
-
-
-def _graphs(plan: ModelPlan) -> list[tuple[Stage, int, GraphPlan]]:
-    stages: Sequence[tuple[Stage, list[GraphPlan]]]
-    stages = (("vit", plan.graphs), ("prefill", plan.prefill), ("decode", plan.decode))
-    return [(stage, position, graph) for stage, graphs in stages for position, graph in enumerate(graphs)]

@@ -143,7 +143,7 @@ def _straight_on() -> list[int]:
     clock, stop = clock_from_now(), Stop()
     core = LiveCore(0, seats(1).cores[0], clock, stop)
     core.start()
-    first, second, found = Job("first"), Job("second"), []
+    first, second, found = Job(), Job(), []
     for job, context in ((first, 0), (second, 1)):
         job.context = context
     first.work, first.wanted_ns = TimedWork().run, PAUSE_NS

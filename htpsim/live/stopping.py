@@ -5,12 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import Final
+
+from htpsim.units import NS_PER_S
 
 Clock = Callable[[], int]
 """Returns nanoseconds since the run began."""
-
-NS_PER_S: Final = 10**9
 
 
 class Stopped(Exception):

@@ -10,7 +10,7 @@ that was drawn, the very one that the engines draw, so that only what is around 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal, Protocol
 
@@ -19,9 +19,9 @@ from htpsim.formats.writers.extra import needed
 from htpsim.live.models import EXTRA, build
 from htpsim.live.onnxfile import look_into
 from htpsim.live.session import Session
-from htpsim.live.stopping import NS_PER_S
 from htpsim.spec import Model, Scenario
-from htpsim.spec.plan import GraphPlan
+from htpsim.spec.plan import GraphPlan, ModelPlan
+from htpsim.units import NS_PER_S
 
 _SHAPE: Final = {"blocks": 64, "width": 4096, "tokens": 8192}
 """Largest values; tokens may be left out."""
@@ -140,7 +140,7 @@ class OnnxBench:
     def _weighed(self, model: Model) -> Model:
         """Return a model whose contexts hold the bytes of the sessions that they are."""
         held = dict.fromkeys((context.name for context in model.contexts), 0)
-        for stage, graphs in _stages(model):
+        for stage, graphs in stages_of(model):
             parts = model.split if model.role == "vit" else 1
             for graph in graphs:
                 held[graph.context] += parts * self._weight(_shape(model, stage))
@@ -175,14 +175,21 @@ def refuse_without_onnx() -> None:
         needed(name, EXTRA)
 
 
-def _stages(model: Model) -> list[tuple[Stage, tuple[Any, ...]]]:
-    return [("vit", model.graphs), ("prefill", model.prefill), ("decode", model.decode)]
+def stages_of(model: Model | ModelPlan) -> list[tuple[Stage, Sequence[Any]]]:
+    """Return the graphs of a model, as specified or as planned, by the stages that it has.
+
+    >>> stages_of(Model(name="vit", role="vit"))
+    []
+    """
+    found: list[tuple[Stage, Sequence[Any]]]
+    found = [("vit", model.graphs), ("prefill", model.prefill), ("decode", model.decode)]
+    return [(stage, graphs) for stage, graphs in found if graphs]
 
 
 def _shape(model: Model, stage: Stage) -> tuple[str, int, int, int, int]:
     """Return (role, blocks, width, tokens, past) of one graph of a stage of a model; its graphs share the blocks."""
     given = shape_of(model)
-    graphs = len(dict(_stages(model))[stage]) * (model.split if stage == "vit" else 1)
+    graphs = len(dict(stages_of(model))[stage]) * (model.split if stage == "vit" else 1)
     if given["blocks"] % graphs:
         raise ScenarioError(
             f"models.{model.name}.options: got blocks={given['blocks']}, expected a multiple of the {graphs} graphs "

@@ -2,7 +2,7 @@
 
 from htpsim.memory.loading import Loading
 from htpsim.memory.memory import Memory
-from htpsim.memory.placement import Key, gang_cores, place, registry_key
+from htpsim.memory.placement import Key, copy_name, copy_name_of_own, gang_cores, place, registry_key
 from htpsim.memory.plan import LoadedContext, kv_shares
 from htpsim.memory.registry import Outcome, Registry, Role
 from htpsim.memory.turns import Turns
@@ -16,6 +16,8 @@ __all__ = [
     "Registry",
     "Role",
     "Turns",
+    "copy_name",
+    "copy_name_of_own",
     "gang_cores",
     "kv_shares",
     "place",

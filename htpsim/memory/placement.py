@@ -106,3 +106,23 @@ def registry_key(model: Model, process: int, core: int, copies: str, device: Dev
     if copies == "per-process":
         return loaded
     raise ScenarioError(unknown_name("registry copies", copies, COPIES))
+
+
+def copy_name(key: Key, number: int = 0) -> str:
+    """Name the copy of a key, which the registry gave a number where loads do not wait for each other.
+
+    >>> copy_name(("llm", "", 0, "core", 1)), copy_name(("llm", "a", 0), 2)
+    ('llm of process 0 core 1', 'llm a of process 0 load 2')
+    """
+    model, options, process, *scope = key
+    parts = [str(model), str(options), f"of process {process}", *map(str, scope), f"load {number}" if number else ""]
+    return " ".join(part for part in parts if part)
+
+
+def copy_name_of_own(model: Model, client: str) -> str:
+    """Name the copy that a client loads for itself.
+
+    >>> copy_name_of_own(Model(name="vit", role="vit"), "vlm0")
+    'vit of vlm0'
+    """
+    return f"{model.name} of {client}"

@@ -7,7 +7,18 @@ from collections.abc import Generator
 from simpy.events import Event
 
 from htpsim.errors import CapacityError
-from htpsim.memory import LoadedContext, Loading, Memory, Outcome, Registry, Turns, gang_cores, registry_key
+from htpsim.memory import (
+    LoadedContext,
+    Loading,
+    Memory,
+    Outcome,
+    Registry,
+    Turns,
+    copy_name,
+    copy_name_of_own,
+    gang_cores,
+    registry_key,
+)  # fmt: skip
 from htpsim.memory import place as place_on_core
 from htpsim.memory.placement import Key
 from htpsim.results.columns import Copy, Load
@@ -86,7 +97,7 @@ class Loader:
         if not plan.on_host:
             core = place_on_core(plan.model.placement, client.number, self.device, self.memory.core_reserved_bytes())
         if not plan.via_registry:
-            copy = yield from self._load(client, plan, f"{plan.model.name} of {client.name}", None, core)
+            copy = yield from self._load(client, plan, copy_name_of_own(plan.model, client.name), None, core)
             return copy, "owner"
         adapter = plan.adapter if self.scenario.registry.adapters == "keys" else ""
         key = registry_key(plan.model, client.process, core, plan.copies, self.device, adapter)
@@ -94,7 +105,7 @@ class Loader:
         number = self.registry.copy_number(key, client.name)
         if outcome is Outcome.LOAD:
             try:
-                copy = yield from self._load(client, plan, _copy_name(key, number), key, core)
+                copy = yield from self._load(client, plan, copy_name(key, number), key, core)
             except CapacityError as error:
                 self._wake(key, self.registry.failed(key, str(error), client.name))
                 raise
@@ -232,16 +243,9 @@ class Loader:
         for copy in self.copies:
             for context, bound in zip(copy.plan.model.contexts, copy.bound, strict=not copy.plan.on_host):
                 users = len(copy.users)
-                reserved = context.shared_bytes + users * context.io_bytes if users else 0
+                reserved = context.reserved_bytes_of(users)
                 rows[bound.copy] = Copy(
                     f"{copy.name}/{context.name}", copy.plan.model.name, context.name, copy.plan.model.role,
                     copy.process, copy.core, reserved, users,
                 )  # fmt: skip
         return [rows[n] for n in sorted(rows)]
-
-
-def _copy_name(key: Key, number: int) -> str:
-    """Name the copy of a key that the registry gave a number."""
-    model, options, process, *scope = key
-    parts = [str(model), str(options), f"of process {process}", *map(str, scope), f"load {number}" if number else ""]
-    return " ".join(part for part in parts if part)

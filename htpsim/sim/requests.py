@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from simpy.events import Event
 
 from htpsim.errors import ScenarioError
-from htpsim.results.columns import DROPPED, NEVER, QUEUED
+from htpsim.results.columns import DROPPED, NEVER, QUEUED, REFUSED, RUNNING
 from htpsim.results.log import Row
 from htpsim.sim.clock import ARRIVAL, Clock, host_place
 from htpsim.sim.draws import Draws
-from htpsim.spec import Arrivals, Distribution, exponential
+from htpsim.spec import Arrivals, Distribution, Instance, exponential
 
 
 @dataclass(slots=True)
@@ -42,6 +42,42 @@ class RequestState:
             self.client, self.number, self.state, self.arrived_ns, self.begun_ns, self.vit_done_ns, self.first_token_ns,
             self.done_ns, self.images, self.prompt_tokens, self.output_tokens, self.tokens, self.turn,
         )  # fmt: skip
+
+
+def drawn_request(spec: Instance, draws: Draws, client: int, number: int, arrived_ns: int) -> RequestState:
+    """Return request `number` of an instance in the shape that is drawn for it."""
+    request = RequestState(client, number, arrived_ns)
+    request.images = draws.value("images", number, spec.images) if spec.vit else 0
+    if spec.llm is not None:
+        per_image = spec.vit.tokens_per_image if spec.vit else 0
+        request.prompt_tokens = draws.value("text_tokens", number, spec.text_tokens) + request.images * per_image
+        request.output_tokens = draws.value("output_tokens", number, spec.output_tokens)
+    return request
+
+
+class Dialog:
+    """What an instance keeps from one request to the next: the KV cache of a dialog, for as many turns as it has."""
+
+    def __init__(self, turns: int) -> None:
+        self.turns = turns
+        self.turn = 0
+        self.kv_tokens = 0
+
+    def take_up(self, request: RequestState, context_tokens: int | None, now_ns: int) -> bool:
+        """Begin a request, or refuse one that the context has no room for; None is for an instance without LLM."""
+        request.begun_ns = now_ns
+        request.turn = self.turn
+        if self.turn == 0:
+            self.kv_tokens = 0
+        self.turn = (self.turn + 1) % self.turns
+        if context_tokens is not None:
+            needed = self.kv_tokens + request.prompt_tokens + request.output_tokens
+            if needed > context_tokens:
+                request.state, request.done_ns, self.turn = REFUSED, now_ns, 0
+                return False
+            request.kv_tokens, self.kv_tokens = self.kv_tokens, needed
+        request.state = RUNNING
+        return True
 
 
 class Pace:

@@ -11,12 +11,12 @@ from collections.abc import Generator, Iterator
 from simpy.events import Event
 
 from htpsim.errors import CapacityError
-from htpsim.results.columns import DONE, NEVER, REFUSED, RUNNING, STAGE_DECODE, STAGE_PREFILL, STAGE_VIT
+from htpsim.results.columns import DONE, NEVER, RUNNING, STAGE_DECODE, STAGE_PREFILL, STAGE_VIT
 from htpsim.sched.policy import NO_DEADLINE
 from htpsim.sim.clock import ARRIVAL, GAP, Clock, Instant, host_place
 from htpsim.sim.draws import Draws
 from htpsim.sim.loader import Loader
-from htpsim.sim.requests import Backlog, Pace, RequestState, Source
+from htpsim.sim.requests import Backlog, Dialog, Pace, RequestState, Source, drawn_request
 from htpsim.sim.runtime import NO_TOKEN, Place, Runtime
 from htpsim.sim.turns import TurnTaker
 from htpsim.sim.uses import Call, Hold, Use
@@ -52,8 +52,7 @@ class VlmThread:
         self.vit: Use | None = None
         self.llm: Use | None = None
         self.pace = Pace(f"instances.{client.name}")
-        self.kv_tokens = 0
-        self.turn = 0
+        self.dialog = Dialog(self.spec.dialog_turns)
         self.in_dialog = False
         """its LLM holds the KV cache of a dialog that goes on"""
         self.token_ns = NEVER
@@ -83,14 +82,7 @@ class VlmThread:
 
     def _new_request(self, number: int) -> RequestState:
         """Draw the shape of request `number`."""
-        draws, spec = self.draws, self.spec
-        request = RequestState(self.client.number, number, self.env.now)
-        request.images = draws.value("images", number, spec.images) if spec.vit else 0
-        if spec.llm is not None:
-            per_image = spec.vit.tokens_per_image if spec.vit else 0
-            text = draws.value("text_tokens", number, spec.text_tokens)
-            request.prompt_tokens = text + request.images * per_image
-            request.output_tokens = draws.value("output_tokens", number, spec.output_tokens)
+        request = drawn_request(self.spec, self.draws, self.client.number, number, self.env.now)
         self.requests.append(request)
         return request
 
@@ -180,22 +172,8 @@ class VlmThread:
 
     def _take_up(self, request: RequestState) -> bool:
         """Begin a request, or refuse one that the context has no room for."""
-        request.begun_ns = self.env.now
-        request.turn = self.turn
-        if self.turn == 0:
-            self.kv_tokens = 0
-        self.turn = (self.turn + 1) % self.spec.dialog_turns
-        if self.llm is not None:
-            needed = self.kv_tokens + request.prompt_tokens + request.output_tokens
-            if needed > self.llm.plan.model.context_tokens:
-                request.state = REFUSED
-                request.done_ns = self.env.now
-                self.turn = 0
-                return False
-            request.kv_tokens = self.kv_tokens
-            self.kv_tokens = needed
-        request.state = RUNNING
-        return True
+        context_tokens = self.llm.plan.model.context_tokens if self.llm is not None else None
+        return self.dialog.take_up(request, context_tokens, self.env.now)
 
     def _answer(self, request: RequestState, hold: Hold | None) -> Thread:
         """Run a request that is encoded, to its last token."""

@@ -63,7 +63,15 @@ class Context:
     @property
     def reserved_bytes(self) -> int:
         """The five-term sum that one unshared load reserves."""
-        return self.shared_bytes + self.io_bytes
+        return self.reserved_bytes_of(1)
+
+    def reserved_bytes_of(self, users: int) -> int:
+        """Return what one copy reserves for so many users: one that nobody uses is not loaded.
+
+        >>> [Context(name="c", weights_bytes=10, io_bytes=3).reserved_bytes_of(users) for users in range(3)]
+        [0, 13, 16]
+        """
+        return self.shared_bytes + users * self.io_bytes if users else 0
 
     @property
     def binary_bytes(self) -> int:

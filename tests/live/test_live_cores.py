@@ -25,7 +25,7 @@ def core() -> Iterator[LiveCore]:
 
 
 def job_of(number: int, context: int, level: int = 0) -> Job:
-    job = Job(f"client{number}")
+    job = Job()
     job.clear(number)
     job.context, job.level = context, level
     return job

@@ -16,7 +16,7 @@ from htpsim.experiments.opened import open_run
 from htpsim.experiments.trace import trace_of
 from htpsim.experiments.trace_export import export
 from htpsim.live import TimedBench
-from htpsim.live.machine import processors
+from htpsim.live.host import processors
 from htpsim.live.runs import live_one
 from htpsim.live.supports import refuse_unsupported
 from htpsim.results.columns import DROPPED, PARTS, PATHS, REQUEST_STATES, Execute
