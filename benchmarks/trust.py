@@ -15,7 +15,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from benchmarks.run import put
-from benchmarks.trust_tables import TABLES, as_dict
+from benchmarks.trust_tables import TABLES, VARIANTS, as_dict
+from htpsim.errors import HtpsimError
 from htpsim.live.host import processors
 from htpsim.live.machine import described
 from htpsim.live.runs import bench_of
@@ -26,7 +27,6 @@ from htpsim.spec import Scenario
 from htpsim.units import parse_time
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "trust.md"
-VARIANTS = ("legacy", "genie", "genie_registry")
 OTHERS = ("weights_4211", "strict_priority", "quota", "vit_split", "qnn_priority", "two_cores")
 
 
@@ -51,14 +51,37 @@ def about(given: argparse.Namespace, spent_s: float) -> str:
     )
 
 
+def _rounds(text: str) -> int:
+    if not text.isdecimal() or int(text) < 2:
+        raise argparse.ArgumentTypeError(f"got '{text}', expected two or more: an interval takes two")
+    return int(text)
+
+
+def _time(text: str) -> str:
+    try:
+        length_ns = parse_time(text)
+    except HtpsimError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    if length_ns <= 0:
+        raise argparse.ArgumentTypeError(f"got '{text}', expected a time above zero")
+    return text
+
+
 def main() -> int:
     """Run the trials, print the tables, and write them where asked."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeats", type=int, default=5, help="rounds (default 5)")
-    parser.add_argument("--for", dest="duration", default="20s", help="measured time of a scenario (default 20s)")
-    parser.add_argument("--solo", default="3s", help="measured time of an instance alone, before each (default 3s)")
+    parser.add_argument("--repeats", type=_rounds, default=5, help="rounds, two or more (default 5)")
+    parser.add_argument(
+        "--for", dest="duration", type=_time, default="20s", help="measured time of a scenario (default 20s)"
+    )
+    parser.add_argument(
+        "--solo", type=_time, default="3s", help="measured time of an instance alone, before each (default 3s)"
+    )
     parser.add_argument("--quick", action="store_true", help="2 repeats of 5s, 2s alone")
-    parser.add_argument("--only", action="append", default=[], help="only this scenario; repeatable")
+    parser.add_argument(
+        "--only", action="append", default=[], choices=(*VARIANTS, *OTHERS), metavar="NAME",
+        help=f"only this scenario, repeatable: {', '.join((*VARIANTS, *OTHERS))}",
+    )  # fmt: skip
     parser.add_argument("--work", choices=("onnx", "timed"), default="onnx", help="what graphs do (default onnx)")
     parser.add_argument("--write", action="store_true", help=f"write the tables into {PAGE.name}")
     parser.add_argument("--out", type=Path, help="folder for the calibrated scenarios and trust.json")

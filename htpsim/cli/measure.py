@@ -14,6 +14,8 @@ from htpsim.errors import HtpsimError, unknown_name
 from htpsim.units import parse_time
 
 _FILE = click.Path(path_type=Path)
+_DIGITS_MAX = 18
+"""Of a whole number on the command line: no size or length has more."""
 _SIZES = ("blocks", "width", "tokens", "past")
 
 
@@ -46,7 +48,7 @@ class Assigned(click.ParamType[tuple[str, int]]):
         if isinstance(value, tuple):
             return value
         name, equals, digits = value.rpartition("=")
-        if not equals or not name or not digits.isdecimal():
+        if not equals or not name or not (digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS_MAX):
             self.fail(f"got '{value}', expected a name and a whole number such as batch=1", param, ctx)
         return name, int(digits)
 
@@ -86,6 +88,8 @@ def measure(  # noqa: PLR0913, PLR0917 - a parameter for each option
     written holds the first of them. Needs the extra: pip install "htpsim[measure]".
     """
     _refuse(model, builtin, sizes, save, {"-o": output, "--qnn-viewer": qnn_viewer, "--qnn-csv": qnn_csv}, role)
+    if image_tokens is not None and (role != "vit" or output is None):
+        raise click.UsageError("--image-tokens: got it alone, expected it with -o FILE.toml --role vit")
     with working("measuring") as told:
         from htpsim.experiments.measured import preset
         from htpsim.formats.writers.measured import measured_csv_lines, measured_viewer_lines

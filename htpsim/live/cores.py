@@ -10,13 +10,10 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Final
 
 from htpsim.live.machine import bind, sharpen_timers
 from htpsim.live.stopping import Clock, Stop, Stopped
 from htpsim.results.columns import NEVER
-
-_JOIN_S: Final = 5.0
 
 
 class Job:
@@ -162,8 +159,8 @@ class LiveCore(threading.Thread):
         with self.lock:
             return self.current is None and not any(self.queues.values())
 
-    def end(self) -> bool:
+    def end(self, limit_s: float = 5.0) -> bool:
         """Wait for the thread to end, which it does after the graph that runs; tell whether it has."""
         if self.ident is not None:
-            self.join(_JOIN_S)
+            self.join(limit_s)
         return not self.is_alive()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import itertools
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -37,7 +38,7 @@ from htpsim.units import NS_PER_S
 LOAD_LIMIT_S: Final = 120.0
 """How long [s] loading may take."""
 END_LIMIT_S: Final = 30.0
-"""How long [s] threads may take to end."""
+"""How long [s] all threads together may take to end."""
 LOOK_S: Final = 0.02
 """How often [s] the watch looks."""
 STILL_LOOKS: Final = 10
@@ -130,6 +131,7 @@ class _Run:
         self.replication = replication
         self.plan = make_plan(scenario)
         self.seats = seats(scenario.device.cores)
+        self.described = described()  # now: while it runs, this thread is bound to some of the processors only
         self.stop = Stop()
         self.clock: Clock = clock_from_now()
         plan, clock, stop = self.plan, self.clock, self.stop
@@ -209,12 +211,13 @@ class _Run:
     def _end(self) -> None:
         """Stop every thread and wait for it."""
         self.stop.raise_()
+        until_s = time.monotonic() + END_LIMIT_S  # one limit for all of them, however many they are
         for thread in self.threads:
             thread.go.set()
             if thread.ident is not None:
-                thread.join(END_LIMIT_S)
+                thread.join(max(0.0, until_s - time.monotonic()))
         for core in self.machine.cores:
-            core.end()
+            core.end(max(0.0, until_s - time.monotonic()))
         self.machine.loader.close()
 
     def _raise_faults(self) -> None:
@@ -258,12 +261,12 @@ class _Run:
             notes=[*plan.notes, *(note for t in self.threads for note in t.notes), *self._notes()],
         )
         return LiveRun(
-            log, self.resident_bytes, loader.opened_bytes, len(self.threads) + len(self.machine.cores), described(),
+            log, self.resident_bytes, loader.opened_bytes, len(self.threads) + len(self.machine.cores), self.described,
             self.seats,
         )  # fmt: skip
 
     def _notes(self) -> list[str]:
-        notes = [f"measured on the testbed: {described()}; sessions do not evict each other"]
+        notes = [f"measured on the testbed: {self.described}; sessions do not evict each other"]
         if self.seats.shared:
             notes.append("the threads of the instances share processors with the cores: there are no others")
         return notes

@@ -73,8 +73,8 @@ class LiveGuard:
         self.lanes = [LiveLane(self.policy, params, plan.slots(), self.opened) for _ in range(lanes)]
         self.callers: list[Any] = []
         self.conditions: list[threading.Condition] = []
-        self.waiting = 0
-        """threads that wait for a grant"""
+        self.waiting: set[int] = set()
+        """callers that wait for a grant; not those who have it and have not been woken yet"""
         stop.on_raise(self._wake_all)
 
     def join(self) -> int:
@@ -108,10 +108,10 @@ class LiveGuard:
             shared = self.lanes[lane]
             own.deadline_ns, own.granted_ns, own.account = deadline_ns, NEVER, account
             rules.call(shared.record, shared.accounts, self.callers, account, caller, called_ns, self.policy.wake)
-            self._grant(called_ns, caller)
             condition = self.conditions[caller]
-            self.waiting += 1
+            self.waiting.add(caller)
             try:
+                self._grant(called_ns, caller)
                 while own.granted_ns == NEVER:
                     self.stop.check()
                     condition.wait(self._until_timer())
@@ -120,7 +120,7 @@ class LiveGuard:
                         if self._pass_time(now_ns):
                             self._grant(now_ns, caller)
             finally:
-                self.waiting -= 1
+                self.waiting.discard(caller)
             return called_ns, own.granted_ns
 
     def release(self, lane: int, account: int, cost_ns: int) -> int:
@@ -148,6 +148,7 @@ class LiveGuard:
                     break
                 lane.grants += 1
                 self.callers[j].granted_ns = now_ns
+                self.waiting.discard(j)
                 if j != caller:
                     self.conditions[j].notify()
             if self.check:
@@ -175,7 +176,7 @@ class LiveGuard:
     def settled(self) -> tuple[int, int]:
         """Return how many threads wait for a grant, and how many slots are held."""
         with self.lock:
-            return self.waiting, sum(lane.record.holders for lane in self.lanes)
+            return len(self.waiting), sum(lane.record.holders for lane in self.lanes)
 
 
 class Slot:
@@ -215,11 +216,9 @@ class Weights:
         self.handles.handle = handle
 
     @contextmanager
-    def during(self, handle: str | None) -> Iterator[None]:
-        """Carry a handle for a while; with None change nothing."""
-        before = self.handles.handle
-        if handle is not None:
-            self.handles.handle = handle
+    def during(self, handle: str) -> Iterator[None]:
+        """Carry a handle for a while."""
+        before, self.handles.handle = self.handles.handle, handle
         try:
             yield
         finally:

@@ -7,7 +7,6 @@ make, so a simulated run of the same scenario and replication sees the same work
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 
 from htpsim.errors import CapacityError
@@ -194,16 +193,17 @@ class LiveInstance(threading.Thread):
     ) -> int:
         """Execute the graphs of one step in order, with the host's gaps; note the token it yields."""
         execute, gap_ns, calls = self.caller.execute, self.spec.host_gap_graph_ns, self.calls[stage]
+        pause = self.machine.stop.pause
         returned_ns, last = NEVER, len(calls) - 1
         for position, call in enumerate(calls):
             yields = token if position == last else NO_TOKEN
             returned_ns = execute(call, (request.number, _STAGES[stage], step, yields), next(times), deadline_ns)
             if gap_ns and position < last:
-                time.sleep(gap_ns / NS_PER_S)
+                pause(gap_ns)
         if token != NO_TOKEN:
             self._note_token(request, stage, step, token, returned_ns)
             if self.spec.host_gap_step_ns:
-                time.sleep(self.spec.host_gap_step_ns / NS_PER_S)
+                pause(self.spec.host_gap_step_ns)
         return returned_ns
 
     def _note_token(self, request: RequestState, stage: Stage, step: int, token: int, at_ns: int) -> None:

@@ -232,7 +232,7 @@ def joined(runs: Sequence[Execution], profile: OrtProfile, skipped: int) -> tupl
     whole = profile.named(RUN)
     if len(whole) < skipped + len(runs):
         raise HtpsimError(
-            f"the profile has {len(whole)} runs, expected {skipped + len(runs)}: ask for fewer, such as --profiled 3"
+            f"the profile has {len(whole)} runs, expected {skipped + len(runs)}: ask for fewer, such as --operators 3"
         )
     operators: dict[int | None, list[Operator]] = {}
     for node in profile.nodes:

@@ -60,6 +60,11 @@ class Size:
         """Bytes of the matrices of its blocks, which are all but a few of the weights."""
         return 4 * self.blocks * (4 + 2 * GROWTH) * self.width**2
 
+    @property
+    def scores_bytes(self) -> int:
+        """Bytes of one block's scores, of each row with each token that it may look at; its mask has fewer."""
+        return 4 * (self.width // HEAD_WIDTH) * self.tokens * (self.past + self.tokens)
+
 
 ROLES: Final = {
     "vit": Size(blocks=4, width=256, tokens=256),
@@ -144,8 +149,9 @@ def _refuse(role: str, size: Size) -> None:
     if size.past < 0 or (role == "vit" and size.past):
         expected = "0: a ViT has no keys and values of before" if role == "vit" else "at least 0"
         raise HtpsimError(f"{role}.past: got {size.past}, expected {expected}")
-    if size.weights_bytes > LARGEST_BYTES:
-        raise HtpsimError(f"{role}: got {size.weights_bytes} bytes of weights, expected at most {LARGEST_BYTES}")
+    for what, nbytes in (("weights", size.weights_bytes), ("attention scores", size.scores_bytes)):
+        if nbytes > LARGEST_BYTES:
+            raise HtpsimError(f"{role}: got {nbytes} bytes of {what}, expected at most {LARGEST_BYTES}")
 
 
 class _Graph:

@@ -14,6 +14,8 @@ from htpsim.live.models import EXTRA
 
 _CHUNK: Final = 2**20
 _PLACE: Final = ("offset", "length")
+_DIGITS_MAX: Final = 18
+"""Of a number in a file: what has more is no count of bytes."""
 _BITS_OF_PACKED: Final = {"INT4": 4, "UINT4": 4, "FLOAT4E2M1": 4, "INT2": 2, "UINT2": 2}
 """Types of which several lie in one byte."""
 
@@ -95,6 +97,8 @@ def _content(model: bytes | Path) -> bytes:
         return model
     if model.is_dir():
         raise HtpsimError(f"{model}: got a folder, expected an ONNX model such as model.onnx")
+    if model.exists() and not model.is_file():  # a pipe or a device may never end
+        raise HtpsimError(f"{model}: got no ordinary file, expected an ONNX model such as model.onnx")
     try:
         str(model).encode("utf-8")
     except UnicodeEncodeError as error:
@@ -140,8 +144,8 @@ def _bytes_of(onnx: Any, tensor: Any, title: str) -> int:
 
 
 def _whole(text: str, where: str) -> int:
-    if not text.isdecimal():
-        raise HtpsimError(f"{where} of external data: got '{text[:40]}', expected a whole number")
+    if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS_MAX):
+        raise HtpsimError(f"{where} of external data: got '{plain(text[:40])}', expected a whole number")
     return int(text)
 
 
@@ -159,8 +163,10 @@ def _external(tensors: list[Any], folder: Path | None, title: str) -> tuple[Path
     for name, end in sorted(found.items()):
         path = (folder or Path()) / name
         if not path.is_file():
-            raise HtpsimError(f"{title}: external data {name} is missing, expected it at {path}")
+            raise HtpsimError(f"{title}: external data {plain(name)} is missing, expected it at {plain(str(path))}")
         if path.stat().st_size < end:
-            raise HtpsimError(f"{path}: got {path.stat().st_size} bytes of external data, expected at least {end}")
+            raise HtpsimError(
+                f"{plain(str(path))}: got {path.stat().st_size} bytes of external data, expected at least {end}"
+            )
         paths.append(path)
     return tuple(paths)

@@ -147,15 +147,17 @@ def _straight_on() -> list[int]:
     for job, context in ((first, 0), (second, 1)):
         job.context = context
     first.work, first.wanted_ns = TimedWork().run, PAUSE_NS
-    for number in range(ROUNDS):
-        for job in (first, second):
-            job.clear(2 * number + (job is second))
-            core.submit(job)
-        for job in (first, second):
-            core.wait(job)
-        found.append(second.began_ns - second.started_ns)
-    stop.raise_()
-    core.end()
+    try:
+        for number in range(ROUNDS):
+            for job in (first, second):
+                job.clear(2 * number + (job is second))
+                core.submit(job)
+            for job in (first, second):
+                core.wait(job)
+            found.append(second.began_ns - second.started_ns)
+    finally:
+        stop.raise_()
+        core.end()
     return found
 
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from typing import Final
 
 from htpsim.units import NS_PER_S
 
 Clock = Callable[[], int]
 """Returns nanoseconds since the run began."""
+
+LONG_NS: Final = NS_PER_S // 10
+"""A pause from which on it matters more that the end of the run cuts it short than when exactly it ends [ns]."""
 
 
 class Stopped(Exception):
@@ -53,6 +57,13 @@ class Stop:
         if length_ns > 0 and self._event.wait(length_ns / NS_PER_S):
             raise Stopped
         self.check()
+
+    def pause(self, length_ns: int) -> None:
+        """Sleep for a gap of the host: a short one as exactly as can be, a long one only while the run lasts."""
+        if length_ns < LONG_NS:
+            time.sleep(length_ns / NS_PER_S)
+        else:
+            self.sleep(length_ns)
 
     def wait(self, length_s: float) -> bool:
         """Sleep; tell whether it was raised meanwhile."""

@@ -13,8 +13,9 @@ from typing import Final
 from htpsim.errors import ScenarioError
 from htpsim.kernel.supports import unknown_parameters
 from htpsim.spec import Scenario
+from htpsim.spec.distribution import table
 from htpsim.spec.plan import level_of
-from htpsim.units import NS_PER_S
+from htpsim.units import NS_PER_S, format_time
 
 _IN_A_GRAPH: Final = re.compile(r"^instances\.[^.]+\.(vit|llm)\.(graphs|prefill|decode)\.[^.]+\.")
 """Graphs of a model have the same parameters set, as a rule, and instances the same models: they are told once."""
@@ -23,6 +24,9 @@ UNINTERRUPTED_NS: Final = NS_PER_S
 
 INSTANCES_MAX: Final = 32
 """Threads that the testbed is willing to start."""
+
+GRAPH_MAX_NS: Final = 10 * NS_PER_S
+"""The longest that a graph may take: nobody interrupts it, so the end of a run waits for it [ns]."""
 
 DURATION_MAX_NS: Final = 3_600 * NS_PER_S
 
@@ -100,6 +104,8 @@ def _refused(scenario: Scenario) -> Iterator[str]:
         yield f"{len(scenario.instances)} instances, of at most {INSTANCES_MAX}"
     if scenario.run.warmup_ns + scenario.run.duration_ns > DURATION_MAX_NS:
         yield "a run of more than an hour"
+    if _longest_ns(scenario) > GRAPH_MAX_NS:
+        yield f"a graph of {format_time(_longest_ns(scenario))}, of at most {format_time(GRAPH_MAX_NS)}"
     levels = {
         level_of(priority, scenario.device)
         for i in scenario.instances
@@ -111,6 +117,13 @@ def _refused(scenario: Scenario) -> Iterator[str]:
         yield ('different QNN priorities, which evict; with device.yield_latency = "10s" a core finishes what it runs')
     for instance in scenario.instances:
         yield from _empty(instance.name, instance)
+
+
+def _longest_ns(scenario: Scenario) -> int:
+    """Return the longest time that can be drawn for any graph."""
+    models = [model for i in scenario.instances for model in (i.vit, i.llm) if model is not None]
+    graphs = (graph for model in models for graph in (*model.graphs, *model.prefill, *model.decode))
+    return max((int(table(graph.service)[-1]) for graph in graphs), default=0)
 
 
 def _empty(name: str, instance: object) -> Iterator[str]:

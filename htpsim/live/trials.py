@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import median
 from typing import Final
 
 from htpsim.experiments.engine import simulate
@@ -152,10 +151,9 @@ class Trials:
                     found.append(Ranking(first, second, figure, estimate(predicted), measured))
         return found
 
-    def median_error(self, figures: Sequence[str]) -> float | None:
-        """Return the median of the errors of some figures, over all scenarios and rounds, without their signs."""
-        errors = [abs(error) for trial in self.trials.values() for name in figures for error in trial.errors(name)]
-        return median(errors) if errors else None
+    def errors(self, figures: Sequence[str]) -> list[float]:
+        """Return the errors of some figures, over all scenarios and rounds, without their signs."""
+        return [abs(error) for trial in self.trials.values() for name in figures for error in trial.errors(name)]
 
 
 def kind_of(scenario: Scenario) -> tuple[object, ...]:

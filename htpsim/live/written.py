@@ -7,6 +7,7 @@ from typing import Any
 
 from htpsim.experiments.calibrate.document import toml_text
 from htpsim.experiments.calibrate.leaf import Leaf
+from htpsim.formats.writers.whole import write_text
 from htpsim.live.solo import EXERCISED, Solo, calibrated
 from htpsim.live.trials import Trials, kind_of
 from htpsim.scenario import resolved_dict
@@ -67,6 +68,6 @@ def write_calibrated(found: Trials, folder: Path, about: str) -> list[Path]:
     for name, trial in found.trials.items():
         path = folder / f"{name}.toml"
         text = calibrated_toml(trial.scenario, found.solo[kind_of(trial.scenario)], about)
-        path.write_text(text, encoding="utf-8", newline="\n")
+        write_text(text.splitlines(), path)
         written.append(path)
     return written

@@ -11,7 +11,7 @@ from typing import Any
 from htpsim.experiments.trace import trace_of
 from htpsim.invariants import Report, check_trace
 from htpsim.live import Fault, LiveRun, TimedBench, run_live
-from htpsim.results.columns import Request
+from htpsim.results.columns import DONE, Request
 from htpsim.results.log import RunLog
 from htpsim.spec import Arrivals, Context, Device, Graph, Guard, Instance, Model, Registry, Run, Scenario, constant
 from htpsim.units import NS_PER_MS
@@ -61,6 +61,24 @@ def play(
         while set(threading.enumerate()) - before and time.monotonic() < until:
             time.sleep(0.01)
         assert not set(threading.enumerate()) - before, "threads were left behind"
+
+
+def play_until(enough: Callable[[RunLog], bool], scenario: Scenario, *faults: Fault, **given: Any) -> LiveRun:
+    """Run for real, as often as it takes for a run in which enough happened: each four times as long as the one before.
+
+    A busy machine may let hardly anything happen in the time of one run.
+    """
+    for _ in range(4):
+        live = play(scenario, *faults, **given)
+        if enough(live.log):
+            return live
+        scenario = replace(scenario, run=replace(scenario.run, duration_ns=4 * scenario.run.duration_ns))
+    raise AssertionError("too little happened, in however long a run")
+
+
+def all_answer(log: RunLog) -> bool:
+    """Tell whether every instance that has not failed was through with a request."""
+    return all(any(row.state == DONE for row in requests(log, name)) for name in log.clients if name not in log.failed)
 
 
 def checked(log: RunLog, rules: Sequence[str] | None = None, slack_ns: int = SLACK_NS) -> Report:

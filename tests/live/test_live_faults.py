@@ -13,7 +13,7 @@ from htpsim.live import Fault
 from htpsim.results.columns import REQUEST_STATES
 from htpsim.results.log import RunLog
 from htpsim.spec import Registry, Scenario
-from tests.live.bench import checked, play, requests, scene, vlm
+from tests.live.bench import all_answer, checked, play, play_until, requests, scene, vlm
 from tests.live.staged import simulate_staged
 
 SHARED = Registry(llm=True, vit=True)
@@ -38,14 +38,8 @@ def outcome(log: RunLog) -> Outcome:
     users: dict[str, int] = {}
     for copy in log.copies:
         users[copy.model] = users.get(copy.model, 0) + copy.users
-    served = all(
-        any(REQUEST_STATES[r.state] == "done" for r in requests(log, name))
-        for name in log.clients
-        if name not in log.failed
-    )
-    return Outcome(
-        tuple(sorted(log.failed.items())), told, served, tuple(sorted((k, n) for k, n in users.items() if n))
-    )
+    left = tuple(sorted((k, n) for k, n in users.items() if n))
+    return Outcome(tuple(sorted(log.failed.items())), told, all_answer(log), left)
 
 
 CASES: dict[str, tuple[Fault, ...]] = {
@@ -68,7 +62,7 @@ def test_a_fault_ends_alike_on_real_threads_and_in_the_engine(case: str) -> None
     faults = CASES[case]
     scenario = scene(vlm("vlm0"), vlm("vlm1"), duration_ms=400)
 
-    live = play(scenario, *faults).log
+    live = play_until(all_answer, scenario, *faults).log
     simulated = simulate_staged(scenario, faults)
 
     shared = "shared LLM" in case
@@ -85,7 +79,7 @@ def test_an_instance_destroyed_while_another_loads_the_same_key_leaves_the_copy_
     scenario = scene(vlm("vlm0"), vlm("vlm1"), vlm("vlm2"), duration_ms=300, registry=SHARED)
     faults = [Fault(kind="destroy", instance="vlm1")]
 
-    live, simulated = play(scenario, *faults).log, simulate_staged(scenario, faults)
+    live, simulated = play_until(all_answer, scenario, *faults).log, simulate_staged(scenario, faults)
 
     assert outcome(live) == outcome(simulated)
     assert outcome(live).users == (("llm", 2), ("vit", 2))

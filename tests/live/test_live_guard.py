@@ -138,6 +138,28 @@ def test_a_thread_that_waits_is_let_go_when_the_run_is_over() -> None:
     assert ended == ["let go"]
 
 
+def test_who_has_been_granted_does_not_wait_any_more_however_late_its_thread_wakes() -> None:
+    """The watch for deadlocks looks at who waits; on a busy machine a thread may sleep on for long after its grant."""
+    guard = guard_of(plan_of("fifo"))
+    holder, waiter = guard.join(), guard.join()
+    woken = guard.conditions[waiter].notify
+    guard.conditions[waiter].notify = lambda n=1: None  # type: ignore[method-assign]
+
+    def ask() -> None:
+        with Slot(guard, 0, 1, waiter, NO_DEADLINE):
+            pass
+
+    with Slot(guard, 0, 0, holder, NO_DEADLINE):
+        threads = start(ask)
+        wait_until(lambda: guard.settled()[0] == 1)
+
+    assert guard.settled() == (0, 1)
+    with guard.lock:
+        woken()
+    join(threads)
+    assert guard.settled() == (0, 0)
+
+
 def test_a_weight_belongs_to_the_thread_that_registered_it() -> None:
     plan = plan_of("sfq")
     weights, found = Weights(plan), {}

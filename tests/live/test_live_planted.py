@@ -13,8 +13,10 @@ from htpsim.results.log import RunLog
 from htpsim.sched import guard as rules
 from htpsim.spec import Device, Guard, Scenario
 from tests.faults.planted import Plant, after, notices, swap
-from tests.live.bench import checked, play, scene, vlm
+from tests.live.bench import checked, play_until, scene, vlm
 
+BUSY = 40
+"""GraphExecutes in which a bug must have shown itself."""
 NON_PREEMPTIVE = Device(yield_latency_ns=10**10)
 
 
@@ -22,7 +24,7 @@ def held_to(scenario: Scenario, *names: str) -> Callable[[], None]:
     """Return a check: run for real, and hold the trace to some rules."""
 
     def check() -> None:
-        log: RunLog = play(scenario, check=False).log
+        log: RunLog = play_until(lambda log: len(log.executes) >= BUSY, scenario, check=False).log
         report = checked(log, names, slack_ns=0)  # instants are noted under the lock that decides: they are exact
         assert set(report.checked) == set(names), report.skipped
         assert report.ok, report.violations[:3]

@@ -5,45 +5,49 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from htpsim.errors import InvariantError, ScenarioError
+from htpsim.errors import HtpsimError, InvariantError, ScenarioError
 from htpsim.experiments.check import check_file
 from htpsim.experiments.opened import open_run
 from htpsim.experiments.trace import trace_of
 from htpsim.experiments.trace_export import export
-from htpsim.live import TimedBench
+from htpsim.live import TimedBench, engine, run_live
+from htpsim.live.engine import END_LIMIT_S
 from htpsim.live.host import processors
 from htpsim.live.runs import live_one
 from htpsim.live.supports import refuse_unsupported
-from htpsim.results.columns import DROPPED, PARTS, PATHS, REQUEST_STATES, Execute
+from htpsim.results.columns import DROPPED, PARTS, PATHS, REQUEST_STATES, STAGE_DECODE, Execute
 from htpsim.results.read import read_log
 from htpsim.results.run import RunResult
 from htpsim.sched import POLICIES
 from htpsim.spec import Arrivals, Device, Guard, OtherClient, Registry, Scenario, constant
-from tests.live.bench import MS, VIT, checked, play, requests, scene, vlm
+from htpsim.units import NS_PER_S
+from tests.live.bench import MS, VIT, all_answer, checked, graphs, model, play, play_until, requests, scene, vlm
 
 USUAL = ("fifo", "priority", "quota", "sfq")
 SHORT = ["run.duration=0.4s", "run.warmup=0s"]
 
 
 def rows(scenario: Scenario) -> list[Execute]:
-    return [Execute(*row) for row in play(scenario).log.executes]
+    return [Execute(*row) for row in play_until(all_answer, scenario).log.executes]
 
 
 @pytest.mark.parametrize("policy", [p if p in USUAL else pytest.param(p, marks=pytest.mark.verify) for p in POLICIES])
 def test_every_rule_holds_on_the_trace_of_real_threads(policy: str) -> None:
     guard = Guard(policy=policy, slots=1)
-    live = play(scene(vlm("vlm0", weight=4, guard_priority=1), vlm("vlm1"), vlm("vlm2", vit_path="qnn"), guard=guard))
+    scenario = scene(vlm("vlm0", weight=4, guard_priority=1), vlm("vlm1"), vlm("vlm2", vit_path="qnn"), guard=guard)
+    live = play_until(lambda log: any(row[3] == STAGE_DECODE for row in log.executes), scenario)
 
     report = checked(live.log)
 
     assert report.violations == []
     assert {"guard-exclusion", "guard-order", "core-exclusion", "running-set", "parts", "little"} <= set(report.checked)
-    assert any(row[3] == 2 for row in live.log.executes), "some decode"
     assert live.threads == 4
 
 
@@ -89,7 +93,7 @@ def test_the_same_draws_as_in_the_engines() -> None:
 
     wide = [vlm(f"vlm{n}", images=constant(2), output_tokens=constant(3 + n)) for n in range(2)]
     scenario = scene(*wide)
-    live, simulated = play(scenario, replication=3).log, simulate(scenario, 3)
+    live, simulated = play_until(all_answer, scenario, replication=3).log, simulate(scenario, 3)
 
     shapes = [
         [(r.request, r.images, r.prompt_tokens, r.output_tokens) for r in requests(log, "vlm1")]
@@ -108,7 +112,7 @@ def test_two_cores_run_side_by_side_and_copies_stay_where_they_are_loaded() -> N
         *(vlm(f"vlm{n}") for n in range(4)), device=device, guard=Guard(slots_per="core"),
         registry=Registry(llm=True, vit=True),
     )  # fmt: skip
-    log = play(scenario).log
+    log = play_until(all_answer, scenario).log
 
     assert {(row[1] % 2, row[7]) for row in log.executes} == {(0, 0), (1, 1)}
     assert len(log.copies) == 4
@@ -137,6 +141,7 @@ def test_a_policy_that_grants_nobody_is_told_as_a_deadlock() -> None:
         ({"instances": (vlm("a", llm_priority="HIGH"),), "device": Device()}, "which evict"),
         ({"clients": (OtherClient(name="camera", model=VIT),)}, "clients.camera"),
         ({"instances": tuple(vlm(f"v{n}") for n in range(33))}, "33 instances"),
+        ({"instances": (vlm("a", vit=model("vit", "vit", graphs=graphs(vit=10_001))),)}, "a graph of 10 s, of at most"),
     ],
 )
 def test_what_threads_cannot_do_is_refused_by_name(changes: dict[str, object], named: str) -> None:
@@ -145,6 +150,38 @@ def test_what_threads_cannot_do_is_refused_by_name(changes: dict[str, object], n
 
     assert named in str(raised.value)
     assert "which the testbed cannot do" in str(raised.value)
+
+
+def test_the_end_of_a_run_does_not_wait_for_a_pause_of_the_host() -> None:
+    begun = time.monotonic()
+
+    live = play(scene(*(vlm(f"vlm{n}", host_gap_step_ns=600 * NS_PER_S) for n in range(2))))
+
+    assert time.monotonic() - begun < END_LIMIT_S
+    assert live.log.end_ns - live.log.start_ns == 150 * MS
+
+
+def test_threads_that_do_not_end_share_one_limit_and_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = threading.Event()
+    monkeypatch.setattr(engine, "END_LIMIT_S", 0.3)
+    names = [f"vlm{n}" for n in range(6)]
+
+    begun = time.monotonic()
+    with pytest.raises(HtpsimError, match="did not end within") as raised:
+        run_live(scene(*map(vlm, names), duration_ms=50), TimedBench(lambda _: gate.wait(60) and None))
+    spent_s = time.monotonic() - begun
+    gate.set()
+
+    assert "htp core 0" in str(raised.value)
+    assert set(names) & set(str(raised.value).replace(",", "").split())
+    assert spent_s < 0.3 * len(names)  # a limit of its own for each of those stuck would take longer
+
+
+def test_the_machine_is_told_whole_though_threads_are_bound_to_parts_of_it() -> None:
+    live = play(scene(duration_ms=20))
+
+    assert f", {len(processors())} processors, " in live.machine
+    assert any(live.machine in note for note in live.log.notes)
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from htpsim.results.replications import Estimate
 from htpsim.scenario import load, problems
 from htpsim.sim import simulate
 from htpsim.spec import Model
-from tests.live.bench import MS, VIT, play, scene, vlm
+from tests.live.bench import MS, VIT, all_answer, play_until, scene, vlm
 
 
 def test_what_is_seen_alone_is_what_the_engine_was_told() -> None:
@@ -92,9 +92,9 @@ def test_a_difference_within_its_interval_is_a_tie() -> None:
 
 @pytest.mark.slow
 def test_trials_predict_what_they_have_not_seen(tmp_path: Path) -> None:
-    two, weighed = scene(vlm("vlm0"), vlm("vlm1")), scene(vlm("vlm0", weight=4), vlm("vlm1"))
+    two, weighed = (scene(vlm("vlm0", weight=weight), vlm("vlm1"), duration_ms=300) for weight in (1, 4))
 
-    found = run_trials({"two": two, "weighed": weighed}, TimedBench(), rounds=2, solo_ns=100 * MS)
+    found = run_trials({"two": two, "weighed": weighed}, TimedBench(), rounds=2, solo_ns=150 * MS)
 
     assert [len(trial.scores) for trial in found.trials.values()] == [2, 2]
     assert all(trial.copies_exact() for trial in found.trials.values())
@@ -118,7 +118,7 @@ def test_the_written_scenario_says_what_each_value_rests_on() -> None:
 
 @pytest.mark.slow
 def test_timed_work_alone_takes_the_time_it_was_told() -> None:
-    solo = seen_alone(play(scene(vlm("vlm0"), duration_ms=200)).log)
+    solo = seen_alone(play_until(all_answer, scene(vlm("vlm0"), duration_ms=200)).log)
 
     assert min(solo.graphs["vit/vit"]) >= 3 * MS
     assert min(solo.graphs["llm/decode"]) >= MS

@@ -131,7 +131,7 @@ def test_runs_get_what_a_profile_says_of_them_and_no_other() -> None:
     )
     assert [(op.name, op.kind, op.run_ns) for op in first.operators] == [("a", "Conv", 101_000), ("b", "Conv", 7_000)]
     assert [op.run_ns for op in second.operators] == [102_000, 7_000]
-    with pytest.raises(HtpsimError, match="the profile has 3 runs, expected 4"):
+    with pytest.raises(HtpsimError, match="the profile has 3 runs, expected 4: ask for fewer, such as --operators 3"):
         joined(runs([10**6]), profile, 3)
 
 

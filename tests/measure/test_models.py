@@ -115,6 +115,9 @@ def test_a_size_can_be_scaled() -> None:
         ("vit", {"past": 1}, "vit.past: got 1, expected 0"),
         ("decode", {"past": -1}, "decode.past: got -1, expected at least 0"),
         ("decode", {"width": 64_000}, "of weights, expected at most"),
+        ("prefill", {"tokens": 10**14}, "bytes of attention scores, expected at most"),
+        ("vit", {"tokens": 60_000}, "bytes of attention scores, expected at most"),
+        ("decode", {"past": 10**12}, "bytes of attention scores, expected at most"),
     ],
 )
 def test_what_cannot_be_built_is_refused(role: str, given: dict[str, int], complaint: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -256,6 +257,11 @@ def with_constant(kind: int = 1, **place: str) -> bytes:
         (with_constant(77), "constant w: got type 77, expected one that onnx knows"),
         (with_constant(0), "constant w: got type 0, expected one that onnx knows"),
         (with_constant(offset="zebra"), "constant w: offset of external data: got 'zebra', expected a whole number"),
+        (
+            with_constant(offset="9" * 5_000),
+            f"constant w: offset of external data: got '{'9' * 40}', expected a whole number",
+        ),
+        (with_constant(length="\u0663"), "constant w: length of external data: got '\u0663', expected a whole number"),
         (with_constant(length="-8"), "constant w: length of external data: got '-8', expected a whole number"),
     ],
 )
@@ -267,6 +273,21 @@ def test_constants_that_nobody_can_read_are_refused(tmp_path: Path, content: byt
         look_into(tmp_path / "a.onnx")
 
     assert str(caught.value) == f"a.onnx: {complaint}"
+
+
+def test_a_file_that_is_missing_is_named_on_one_line(tmp_path: Path) -> None:
+    (tmp_path / "a.onnx").write_bytes(with_constant(location="w\n\x1b[31m.data"))
+
+    with pytest.raises(HtpsimError, match=r"^a\.onnx: external data w \[31m\.data is missing, expected it at [^\n]*$"):
+        look_into(tmp_path / "a.onnx")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_is_refused_instead_of_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.onnx")
+
+    with pytest.raises(HtpsimError, match="got no ordinary file"):
+        look_into(tmp_path / "a.onnx")
 
 
 def test_an_operator_that_fails_while_running_is_named() -> None:
