@@ -14,12 +14,9 @@ from htpsim.live.engine import LiveRun, run_live
 from htpsim.live.work import Bench, OnnxBench, TimedBench
 from htpsim.results.run import RunResult
 from htpsim.scenario import load
-from htpsim.units import NS_PER_MS
 
 WORKS: dict[str, Callable[[], Bench]] = {"onnx": OnnxBench, "timed": TimedBench}
 """Kinds of work by name; read only."""
-SLACK_NS = NS_PER_MS
-"""What instants of the testbed are taken to be blurred by where its trace is checked [ns]."""
 
 
 def bench_of(work: str) -> Bench:
@@ -90,7 +87,7 @@ def live_one(  # noqa: PLR0913 - all but the first have a name and a default
     resolved = file.resolve(variant, case, options)
     live = run_live(resolved.scenario, bench or OnnxBench(), replication, check=check, progress=progress)
     if check:
-        check_trace(trace_of(live.log), slack_ns=SLACK_NS).require()
+        check_trace(trace_of(live.log)).require()
     summary = RunResult(live.log).summary()
     ran = replace(resolved, scenario=live.log.scenario)
     return Single(ran, [summary], live.log, file, variant, case, tuple(options)), live

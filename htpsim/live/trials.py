@@ -17,7 +17,6 @@ from htpsim.experiments.score import Score, score
 from htpsim.experiments.trace import trace_of
 from htpsim.invariants import Report, check_trace
 from htpsim.live.engine import run_live
-from htpsim.live.runs import SLACK_NS
 from htpsim.live.solo import Solo, alone, calibrated, exercise, seen_alone
 from htpsim.live.work import Bench
 from htpsim.results.log import RunLog
@@ -214,7 +213,7 @@ def run_trials(
             _tell(told, f"round {number + 1} of {rounds}: {name}")
             ran = run_live(trial.scenario, bench, number)
             trial.live.append(ran.log)
-            trial.reports.append(check_trace(trace_of(ran.log), slack_ns=SLACK_NS))
+            trial.reports.append(check_trace(trace_of(ran.log)))
             trial.resident_bytes.append(ran.resident_bytes)
             trial.weights_bytes.append(ran.weights_bytes)
     for scenario in {kind_of(each): each for each in prepared.values()}.values():

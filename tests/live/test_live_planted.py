@@ -25,7 +25,7 @@ def held_to(scenario: Scenario, *names: str) -> Callable[[], None]:
 
     def check() -> None:
         log: RunLog = play_until(lambda log: len(log.executes) >= BUSY, scenario, check=False).log
-        report = checked(log, names, slack_ns=0)  # instants are noted under the lock that decides: they are exact
+        report = checked(log, names)
         assert set(report.checked) == set(names), report.skipped
         assert report.ok, report.violations[:3]
 
