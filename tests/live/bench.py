@@ -80,7 +80,7 @@ def all_answer(log: RunLog) -> bool:
 
 
 def checked(log: RunLog, rules: Sequence[str] | None = None) -> Report:
-    """Check the trace of a run, without slack: its instants are noted under the lock that decides, so they are exact."""
+    """Check the trace of a run, without slack: instants noted under the lock that decides are exact."""
     return check_trace(trace_of(log), rules)
 
 
