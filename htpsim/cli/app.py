@@ -6,7 +6,7 @@ import io
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -28,6 +28,7 @@ from htpsim.cli.score import score
 from htpsim.cli.sensitivity import sensitivity
 from htpsim.cli.simulations import compare, run
 from htpsim.cli.sweep import sweep
+from htpsim.cli.terminal import reader_may_leave
 from htpsim.cli.tune import tune
 from htpsim.errors import HtpsimError
 
@@ -38,7 +39,21 @@ OWN_FAULT = 3
 INTERRUPTED = 130
 
 
-@click.group(context_settings=SETTINGS)
+class Commands(click.Group):
+    """The group of commands: whatever prints, help included, may lose its reader."""
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        """Read the command line; this is where the group prints its help."""
+        with reader_may_leave():
+            return super().make_context(*args, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command."""
+        with reader_may_leave():
+            return super().invoke(ctx)
+
+
+@click.group(cls=Commands, context_settings=SETTINGS)
 @click.version_option(package_name="htpsim", message="htpsim %(version)s")
 def cli() -> None:
     """Simulate how several vision-language models share one Hexagon NPU.

@@ -29,20 +29,24 @@ def show(page: RenderableType) -> None:
     if made.is_terminal:
         made.print(page)
     else:
-        _write(to_text(page, made.width))
+        click.echo(to_text(page, made.width), nl=False)
 
 
 def show_json(value: object) -> None:
     """Print JSON in the form that run directories use."""
     from htpsim.results.write import json_text
 
-    _write(json_text(value))
+    click.echo(json_text(value), nl=False)
 
 
-def _write(text: str) -> None:
-    """Write to standard output; where nobody reads it any more (``| head``), leave without a word."""
+@contextmanager
+def reader_may_leave() -> Iterator[None]:
+    """Where nobody reads what is printed any more (``| head``), leave without a word.
+
+    It goes inside Click's own handling, which would leave with 1: that a check failed.
+    """
     try:
-        click.echo(text, nl=False)
+        yield
     except BrokenPipeError:
         # What is still buffered has nowhere to go; without this, Python would complain of it on leaving.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

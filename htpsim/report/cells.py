@@ -160,6 +160,6 @@ def to_text(renderable: RenderableType, width: int = WIDTH) -> str:
 def console(*, stderr: bool = False) -> Console:
     """Return a console that is never wider than 80 columns and obeys NO_COLOR."""
     made = Console(stderr=stderr, no_color=bool(os.environ.get("NO_COLOR")), highlight=False)
-    if made.width > WIDTH:
+    if not 0 < made.width <= WIDTH:  # some programs set COLUMNS to 0
         made = Console(stderr=stderr, width=WIDTH, no_color=made.no_color, highlight=False)
     return made

@@ -47,9 +47,10 @@ def test_the_library_is_imported_when_it_is_used() -> None:
 
 
 @posix
-def test_a_reader_that_goes_away_is_no_error() -> None:
+@pytest.mark.parametrize("words", [("policies",), ("--help",), ("run", "--help"), ("completion", "bash")], ids=" ".join)
+def test_a_reader_that_goes_away_is_no_error(words: tuple[str, ...]) -> None:
     process = subprocess.Popen(
-        command("policies"), env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command(*words), env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     process.stdout.close()
@@ -201,6 +202,14 @@ def test_characters_that_the_terminal_lacks_are_no_error() -> None:
 
     assert outcome.code == 0
     assert "tokens/s" in outcome.out
+
+
+@pytest.mark.parametrize("columns", ["0", "1", "20", "x"])
+def test_a_width_that_is_none_is_no_error(columns: str) -> None:
+    outcome = spawn("policies", COLUMNS=columns)
+
+    assert (outcome.code, outcome.err) == (0, "")
+    assert columns == "1" or "robin" in outcome.out
 
 
 @posix
