@@ -94,6 +94,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Execute the notebooks and store them with their outputs.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="such as 02; by default all")
     wanted = tuple(parser.parse_args().names)
+    unknown = [name for name in wanted if not any(path.name.startswith(name) for path in notebooks())]
+    if unknown:
+        parser.error(f"got {', '.join(unknown)}, expected the beginning of a notebook's name, such as 02")
     for path in notebooks():
         if path.name.startswith(wanted or ""):
             notebook = executed(path)

@@ -1,9 +1,12 @@
-"""What every test shares: how hard hypothesis tries, plots that need no screen, and the count of mutated files."""
+"""What every test shares: how hard hypothesis tries, plots that need no screen, a browser, and the count of mutated files."""
 
 from __future__ import annotations
 
 import os
+import shutil
 from collections import Counter
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -19,6 +22,21 @@ settings.register_profile("verify", settings.get_profile("default"), max_example
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 MUTANTS = "mutants of "
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Start a headless browser for the tests that look at a page; without one they are skipped."""
+    from htpsim.cli.doctor import BROWSERS
+
+    playwright = pytest.importorskip("playwright.sync_api", reason="no browser test: Playwright is not installed")
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if found is None:
+        pytest.skip(f"no browser test: none of {', '.join(BROWSERS)} is installed (Debian: apt-get install chromium)")
+    with playwright.sync_playwright() as driver:
+        made = driver.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        yield made
+        made.close()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -42,10 +42,11 @@ class Panel:
             answer = self.explorer.ask(self.positions)
         except HtpsimError as error:
             self.said.value = html_table("cannot be run", ["", ""], [["", line] for line in str(error).splitlines()])
+            self.table.value, self.plot.layout.display = "", "none"  # those of another position would mislead
             return
         self.table.value = answer_table(answer, self.first)
         self.said.value = f"<small>{_how(self.explorer, answer)}</small>"
-        self.plot.value = _itl(answer)._repr_png_()
+        self.plot.value, self.plot.layout.display = _itl(answer)._repr_png_(), None
 
     def box(self) -> VBox:
         """Return the widget that shows everything."""

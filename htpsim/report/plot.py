@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 Run: TypeAlias = RunResult | Single
 _MS, _PLAIN = ("ms", NS_PER_MS), ("", 1)
-_TITLES = {"itl": "Time between tokens (ITL)", "ttft": "Time to first token (TTFT)", "vit": "ViT latency"}
 
 
 def gantt(
@@ -132,7 +131,7 @@ def ecdf(of: Run | Comparison, measure: str = "itl", *, case: str | None = None,
     label = "ViT latency" if measure == "vit" else measure.replace("_", " ").upper()
     picture = Picture()
     with picture.style():
-        plots.ecdf(picture.ax, series, label, tail=beyond, log=beyond).set_title(_TITLES.get(measure, label))
+        plots.ecdf(picture.ax, series, label, tail=beyond, log=beyond).set_title(plots.TITLES.get(measure, label))
     return picture
 
 

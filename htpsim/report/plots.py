@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -30,6 +30,9 @@ GIB: Final = BYTE_UNITS["GiB"]
 POINTS_MAX: Final = 4000
 LEGEND_CHARACTERS: Final = 100
 """What a row of a legend holds at the size of a slide, the keys left out."""
+TITLES: Final = {"itl": "Time between tokens (ITL)", "ttft": "Time to first token (TTFT)", "vit": "ViT latency"}
+_NUMBERS: Final = re.compile(r": | \(n = ")
+"""Where the name in a label of a legend ends."""
 LEDGERS: Final = {"device": "device DRAM", "host": "host DRAM", "pd": "PD address space"}
 
 
@@ -65,6 +68,7 @@ def memory_of_variants(ax: Axes, frames: Mapping[str, pd.DataFrame], ledger: str
         rows = frame[frame["ledger"] == ledger]
         if len(rows):
             _steps(ax, rows["time_ns"].to_numpy(), rows["ledger_bytes"].to_numpy(), until, name, i)
+    _name_same_lines(ax)
     ax.set_title(LEDGERS.get(ledger, ledger))
     return _memory_axes(ax, until)
 
@@ -132,9 +136,11 @@ def ecdf(
         rank = np.arange(1, n + 1)
         share = (n - rank + 1) / n if tail else rank / n
         keep = _thinned(n)
+        x, y = ordered[keep], share[keep]
+        if not tail:  # a curve begins at none
+            x, y = np.append(x[0], x), np.append(0.0, y)
         ax.step(
-            ordered[keep], share[keep], where="pre" if tail else "post", color=colour(i), linestyle=line(i),
-            label=f"{name} (n = {n:,})",
+            x, y, where="pre" if tail else "post", color=colour(i), linestyle=line(i), label=f"{name} (n = {n:,})",
         )  # fmt: skip
         least = min(least, 1 / n)
     ax.set_xlabel(f"{xlabel} [{unit}]")
@@ -151,15 +157,28 @@ def ecdf(
     if log:
         _log_values(ax)
     ax.grid()
+    _name_same_lines(ax)
     if ax.get_lines():
-        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=_columns(series))
+        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=_columns(ax))
     return ax
 
 
-def _columns(names: Collection[str]) -> int:
+def _name_same_lines(ax: Axes) -> None:
+    """Say in the legend which curves lie on an earlier one, whole: of two such lines one sees hardly more than one."""
+    first: dict[bytes, str] = {}
+    for drawn in ax.get_lines():
+        label = str(drawn.get_label())
+        if label.startswith("_"):  # a mark, which no legend names
+            continue
+        name = first.setdefault(np.asarray(drawn.get_xydata()).tobytes(), label)
+        if name != label:
+            drawn.set_label(f"{label}, as {_NUMBERS.split(name)[0]}")
+
+
+def _columns(ax: Axes) -> int:
     """Return how many columns of a legend are as wide as the plot at most."""
-    longest = max(map(len, names)) + len(" (n = 1,234)")
-    return max(1, min(4 if len(names) == 4 else 3, LEGEND_CHARACTERS // longest))
+    labels = ax.get_legend_handles_labels()[1]
+    return max(1, min(4 if len(labels) == 4 else 3, LEGEND_CHARACTERS // max(map(len, labels))))
 
 
 def _log_values(ax: Axes) -> None:
@@ -262,12 +281,12 @@ def save_run_plots(result: RunResult, directory: str | Path) -> list[Path]:
         with slide(folder / "memory.png") as (ax,):
             memory_over_time(ax, result.memory, limits(result)).set_title("Memory over time")
         written.append(folder / "memory.png")
-    for measure, title in (("itl", "Time between tokens (ITL)"), ("ttft", "Time to first token (TTFT)")):
+    for measure in ("itl", "ttft"):
         if len(result.samples(measure)):
             with slide(folder / f"{measure}.png") as (ax,):
                 ecdf(
                     ax, by_client(result, measure), measure.upper(), tail=measure == "itl", log=measure == "itl"
-                ).set_title(title)
+                ).set_title(TITLES[measure])
             written.append(folder / f"{measure}.png")
     if len(result.summary().clients) > 1:
         with slide(folder / "shares.png") as (ax,):
@@ -300,9 +319,8 @@ def save_compare_plots(
     """
     folder = Path(directory)
     runs = {name: list(r) if isinstance(r, Sequence) else [r] for name, r in results_by_variant.items()}
-    titles = {"itl": "Time between tokens (ITL)", "ttft": "Time to first token (TTFT)", "vit": "ViT latency"}
     written = []
-    for measure, title in titles.items():
+    for measure, title in TITLES.items():
         series = {name: np.concatenate([_samples(run, measure) for run in of]) for name, of in runs.items()}
         if any(len(values) for values in series.values()):
             with slide(folder / f"{measure}.png") as (ax,):

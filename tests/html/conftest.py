@@ -1,11 +1,8 @@
-"""One small comparison for all tests of the report, live and as a run directory, and a browser to look at it."""
+"""One small comparison for all tests of the report, live and as a run directory."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,7 +13,6 @@ from htpsim.report.html.material import Material
 
 TINY = Path(__file__).with_name("tiny.toml")
 COMMAND = ["/somewhere/bin/htpsim", "compare", "my tiny.toml", "--out", "out"]
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 @pytest.fixture(scope="session")
@@ -52,15 +48,3 @@ def pages(material: Material, tmp_path_factory: pytest.TempPathFactory) -> dict[
     for language in ("en", "zh"):
         write_report(material, folder / f"{language}.html", language)
     return {language: folder / f"{language}.html" for language in ("en", "zh")}
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="no browser test: Playwright is not installed")
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
-        pytest.skip(f"no browser test: none of {', '.join(BROWSERS)} is installed (Debian: apt-get install chromium)")
-    with playwright.sync_playwright() as driver:
-        made = driver.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-dev-shm-usage"])
-        yield made
-        made.close()

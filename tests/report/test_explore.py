@@ -94,6 +94,10 @@ def test_the_panel_follows_a_slider_and_says_what_cannot_be_run(comparison: htps
     panel.controls["guard.slots"].value = "-3"
     assert "cannot be run" in panel.said.value
     assert "guard.slots" in panel.said.value
+    assert (panel.table.value, panel.plot.layout.display) == ("", "none")
+    panel.controls["guard.slots"].value = "1"
+    assert "ITL p99" in panel.table.value
+    assert panel.plot.layout.display is None
     assert len(panel.box().children) == 5
 
 

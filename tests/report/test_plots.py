@@ -149,15 +149,17 @@ def test_memory_is_drawn_as_it_is_held(ax: Axes) -> None:
 def test_memory_of_variants_has_a_line_a_variant(ax: Axes) -> None:
     memory_of_variants(ax, {"legacy": RunResult(hand_log()).memory, "Genie": RunResult(hand_log()).memory})
 
-    assert [str(line.get_label())[:6] for line in ax.get_lines()] == ["legacy", "Genie:"]
+    legacy, genie = (str(line.get_label()) for line in ax.get_lines())
+    assert legacy == "legacy: 600 B, peak 700 B"
+    assert genie == "Genie: 600 B, peak 700 B, as legacy"
 
 
 def test_the_ecdf_is_the_share_of_samples_up_to_a_value(ax: Axes) -> None:
     ecdf(ax, {"a": np.array([3, 1, 2, 2]) * MS, "none": np.array([], dtype=np.int64)}, "TTFT")
     (line,) = ax.get_lines()
 
-    assert line.get_xdata().tolist() == [1, 2, 2, 3]
-    assert line.get_ydata().tolist() == [0.25, 0.5, 0.75, 1.0]
+    assert line.get_xdata().tolist() == [1, 1, 2, 2, 3]
+    assert line.get_ydata().tolist() == [0, 0.25, 0.5, 0.75, 1.0]
     assert ax.get_xlabel() == "TTFT [ms]"
     assert "[%]" in ax.get_ylabel()
 
@@ -169,16 +171,26 @@ def test_the_tail_is_the_share_of_samples_at_or_beyond(ax: Axes) -> None:
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
 
 
+@pytest.mark.parametrize("tail", [False, True])
+def test_the_legend_names_a_curve_that_lies_on_another(ax: Axes, tail: bool) -> None:
+    values = np.array([3, 1, 2]) * MS
+    ecdf(ax, {"a": values, "b": values + 1, "c": values.copy()}, "ITL", tail=tail)
+    legend = ax.get_legend()
+
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["a (n = 3)", "b (n = 3)", "c (n = 3), as a"]
+
+
 def test_a_long_series_is_thinned_without_losing_its_tails(ax: Axes) -> None:
     values = np.arange(1, 1_000_001)
     ecdf(ax, {"a": values}, "ITL")
     (line,) = ax.get_lines()
-    x = np.rint(np.asarray(line.get_xdata()) * MS).astype(int)
+    x = np.rint(np.asarray(line.get_xdata()) * MS).astype(int)[1:]  # from where the curve begins
 
     assert len(x) <= 4000
     assert set(range(1, 900)) < set(x.tolist())
     assert set(range(999_100, 1_000_001)) < set(x.tolist())
-    assert np.allclose(line.get_ydata(), x / 1_000_000)
+    assert np.allclose(line.get_ydata()[1:], x / 1_000_000)
 
 
 def test_shares_stand_beside_weight_and_water(ax: Axes) -> None:

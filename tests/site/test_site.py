@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import threading
@@ -22,7 +21,6 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 CONFIG = ROOT / ".mkdocs.yml"
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FETCHED = {("script", "src"), ("img", "src"), ("link", "href"), ("iframe", "src"), ("source", "src")}
 slow = pytest.mark.slow
 
@@ -138,18 +136,6 @@ def address(site: Path) -> Iterator[str]:
     yield f"http://127.0.0.1:{server.server_address[1]}"
     server.shutdown()
     server.server_close()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="no browser test: Playwright is not installed")
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
-        pytest.skip(f"no browser test: none of {', '.join(BROWSERS)} is installed (Debian: apt-get install chromium)")
-    with playwright.sync_playwright() as driver:
-        made = driver.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-dev-shm-usage"])
-        yield made
-        made.close()
 
 
 @pytest.mark.verify

@@ -17,6 +17,7 @@ from typing import Any
 import click
 import pytest
 from hypothesis import settings
+from joblib.externals.loky import get_reusable_executor
 
 from htpsim.cli.app import cli
 from htpsim.experiments.measured import preset
@@ -192,7 +193,9 @@ def matches(shown: str, said: str) -> bool:
 def read(
     page: str, patience: bool, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if not patience:  # pictures are tested elsewhere
+    if patience:  # a reader begins in a fresh process; worker processes kept from the last page would not see its folder
+        get_reusable_executor().shutdown()
+    else:  # pictures are tested elsewhere
         monkeypatch.setattr(directory, "save_run_plots", lambda result, folder: None)
         monkeypatch.setattr(directory, "save_compare_plots", lambda results, folder: None)
     monkeypatch.chdir(tmp_path)
