@@ -1,4 +1,4 @@
-"""What every test shares: how hard hypothesis tries, plots that need no screen, a browser, and the count of mutated files."""
+"""What every test shares: how hard hypothesis tries, plots without a screen, a browser, the count of mutated files."""
 
 from __future__ import annotations
 

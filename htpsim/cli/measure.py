@@ -16,6 +16,7 @@ from htpsim.units import parse_time
 _FILE = click.Path(path_type=Path)
 _DIGITS_MAX = 18
 """Of a whole number on the command line: no size or length has more."""
+_BUILTIN = ("vit", "prefill", "decode")
 _SIZES = ("blocks", "width", "tokens", "past")
 
 
@@ -136,6 +137,8 @@ def _refuse(
         raise click.UsageError(f"got {got}, expected one of them")
     if model is not None and (sizes or save is not None):
         raise click.UsageError(f"{'--size' if sizes else '--save'}: got it with MODEL, expected it with --builtin only")
+    if builtin is not None and builtin not in _BUILTIN:
+        raise HtpsimError(unknown_name("--builtin", builtin, _BUILTIN))
     for name, _ in sizes:
         if name not in _SIZES:
             raise HtpsimError(unknown_name("--size", name, _SIZES))

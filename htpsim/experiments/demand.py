@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Final
 
 from htpsim.errors import ScenarioError
-from htpsim.experiments.sweep.drive import unit_of
+from htpsim.experiments.sweep.drive import figure_fault, unit_of
 from htpsim.units import parse_time
 
 GROUPS: Final = ("overall", "clients", "cores", "guard", "memory")
@@ -59,7 +60,7 @@ def parse_bound(text: str) -> Demand:
     if found is None:
         raise ScenarioError(f"--keep: got '{text}', expected FIGURE <= VALUE or FIGURE >= VALUE, as in itl.p99 <= 80ms")
     path, sign, value = found.groups()
-    path = _path(path)
+    path = _path("--keep", path)
     return Demand(path, sign == "<=", _limit(path, value), f"{path.removeprefix('overall.')} {sign} {value}")
 
 
@@ -74,12 +75,16 @@ def parse_goal(text: str) -> Demand:
         raise ScenarioError(
             f"--goal: got '{text}', expected a figure such as vit.mean, 'min vit.mean' or 'max tokens_per_s'"
         )
-    path = _path(words[-1])
+    path = _path("--goal", words[-1])
     return Demand(path, words[0] == "min" if len(words) == 2 else not path.endswith("_per_s"), None, text)
 
 
-def _path(path: str) -> str:
-    return path if path.partition(".")[0] in GROUPS else f"overall.{path}"
+def _path(option: str, path: str) -> str:
+    whole = path if path.partition(".")[0] in GROUPS else f"overall.{path}"
+    fault = figure_fault(whole)
+    if fault:
+        raise ScenarioError(f"{option}: {fault}")
+    return whole
 
 
 def _limit(path: str, value: str) -> float:
@@ -87,8 +92,10 @@ def _limit(path: str, value: str) -> float:
     try:
         if unit == "ns":
             return float(parse_time(value))
-        return float(value.removesuffix("%")) / 100 if value.endswith("%") else float(value)
+        limit = float(value.removesuffix("%")) / (100 if value.endswith("%") else 1)
+        if not math.isfinite(limit):
+            raise ValueError(value)
+        return limit
     except ValueError as error:
-        raise ScenarioError(
-            f"--keep: {path}: got '{value}', expected {'a time' if unit == 'ns' else 'a number'} ({error})"
-        ) from None
+        told = str(error) if unit == "ns" else f"got '{value}', expected a number"
+        raise ScenarioError(f"--keep: {path}: {told}") from None

@@ -119,7 +119,7 @@ def test_open_dimensions_are_filled(capsys: Any, tmp_path: Path) -> None:
         (("MODEL", "--builtin", "vit"), "got both MODEL and --builtin"),
         (("MODEL", "--size", "blocks=1"), "--size: got it with MODEL"),
         (("MODEL", "--save", "x.onnx"), "--save: got it with MODEL"),
-        (("--builtin", "vti"), "did you mean 'vit'?"),
+        (("--builtin", "vti"), "--builtin: got 'vti'"),
         (("--builtin", "vit", "--size", "block=1"), "did you mean 'blocks'?"),
         (("--builtin", "vit", "--size", "blocks"), "such as batch=1"),
         (("--builtin", "vit", "--size", f"blocks={'9' * 5_000}"), "such as batch=1"),

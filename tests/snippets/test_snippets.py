@@ -193,7 +193,7 @@ def matches(shown: str, said: str) -> bool:
 def read(
     page: str, patience: bool, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if patience:  # a reader begins in a fresh process; worker processes kept from the last page would not see its folder
+    if patience:  # worker processes that are kept from the page before would not see the folder of this one
         get_reusable_executor().shutdown()
     else:  # pictures are tested elsewhere
         monkeypatch.setattr(directory, "save_run_plots", lambda result, folder: None)

@@ -179,6 +179,11 @@ def test_no_run_yields_more_tokens_than_the_bound(variant: str) -> None:
         ("itl.p99 < 80ms", "expected FIGURE <= VALUE"),
         ("itl.p99 <= 80", "expected a time"),
         ("tokens_per_s >= many", "expected a number"),
+        ("tokens_per_s >= nan", "got 'nan', expected a number"),
+        ("slow_tokens <= inf%", "got 'inf%', expected a number"),
+        ("itl.p99 <= nan", r"^--keep: overall\.itl\.p99: got 'nan', expected a time with a unit"),
+        ("itl.p98 <= 80ms", "did you mean 'p99'"),
+        ("itl <= 80ms", "overall.itl: got '', expected one of max"),
     ],
 )
 def test_a_bound_that_is_none_is_told(text: str, told: str) -> None:
@@ -191,6 +196,12 @@ def test_bounds_and_goals_are_read_as_they_are_written() -> None:
     assert parse_goal("max clients.a.vit.mean").path == "clients.a.vit.mean"
     with pytest.raises(ScenarioError, match="--goal"):
         parse_goal("most tokens_per_s")
+
+
+@pytest.mark.parametrize("goal", ["nosuch", "max vti.mean", "overall.vit", "vit.means"])
+def test_a_goal_that_no_run_has_is_told_before_anything_is_run(goal: str) -> None:
+    with pytest.raises(ScenarioError, match="--goal: metric overall"):
+        parse_goal(goal)
 
 
 def test_the_command_says_what_to_take(capsys: pytest.CaptureFixture[str], one_vit: Path) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
 from htpsim.errors import ScenarioError, unknown_name
 from htpsim.experiments.change import HEADLINES
@@ -18,8 +18,9 @@ from htpsim.experiments.sweep.store import Found, Store
 from htpsim.experiments.sweep.work import Batch, on_cluster, on_processes
 from htpsim.experiments.tidy import html_table
 from htpsim.formats.writers.table import write_frame
-from htpsim.results.metric import Metric
+from htpsim.results.metric import Metric, Stats
 from htpsim.results.replications import Estimate, estimate
+from htpsim.results.summary import Group
 from htpsim.scenario import load
 
 if TYPE_CHECKING:
@@ -120,6 +121,23 @@ def unit_of(path: str) -> str:
     return "count" if last in counts or "misses" in last else "share"
 
 
+def figure_fault(path: str) -> str:
+    """Return what is wrong with the path of a figure of all clients together; "" where a run may have it.
+
+    >>> figure_fault("overall.itl.p98")[:60], figure_fault("overall.itl.p99")
+    ("metric overall.itl: got 'p98', expected one of max, mean, p5", '')
+    """
+    head, _, rest = path.partition(".")
+    name, _, member = rest.partition(".")
+    known = get_type_hints(Group)
+    if head != "overall":
+        return ""
+    if name not in known:
+        return unknown_name("metric overall", name, known)
+    members = [field.name for field in fields(Stats)] if known[name] is Stats else []
+    return unknown_name(f"metric overall.{name}", member, members) if members and member not in members else ""
+
+
 def sweep(  # noqa: PLR0913 - all but the first two have a name and a default
     path_or_name: str | os.PathLike[str],
     vary: Sequence[str],
@@ -197,6 +215,7 @@ def _refuse_unknown(metrics: Sequence[str]) -> None:
     groups = ("overall", "clients", "cores", "guard", "roles")
     wrong = [unknown_name("metric", path, METRICS) for path in metrics
              if path not in METRICS and path.split(".")[0] not in groups]  # fmt: skip
+    wrong += filter(None, map(figure_fault, metrics))
     if wrong or not metrics:
         raise ScenarioError(*(wrong or ["metric: got none, expected at least one"]))
 
