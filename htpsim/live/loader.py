@@ -13,7 +13,7 @@ from htpsim.errors import CapacityError
 from htpsim.live.faults import FaultPlan
 from htpsim.live.stopping import Clock, Stop
 from htpsim.live.work import Bench, Stage, Work, stages_of
-from htpsim.memory import Memory, Outcome, Registry, copy_name, copy_name_of_own, registry_key
+from htpsim.memory import Memory, Outcome, Registry, Role, copy_name, copy_name_of_own, registry_key
 from htpsim.memory import place as place_on_core
 from htpsim.memory.placement import Key
 from htpsim.results.columns import Copy, Load, MemoryEvent
@@ -125,7 +125,7 @@ class LiveLoader:
             return copy, "owner"
         assert key is not None
         with self.lock:
-            while outcome is Outcome.WAIT and self.registry.role(key, client.name).value == "waiter":
+            while outcome is Outcome.WAIT and self.registry.role(key, client.name) is Role.WAITER:
                 self.stop.check()
                 self.changed.wait()
             failure = self.registry.failure(key, client.name)

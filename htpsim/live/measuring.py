@@ -47,7 +47,7 @@ class Asked:
     threads: Sequence[int] = (1,)
     runs: int = RUNS
     at_most_ns: int = AT_MOST_NS
-    """a number of threads; what is begun is finished"""
+    """of the runs that count, for each number of threads, and as much for those before; what is begun is finished"""
     warmup: int = WARMUP
     """runs between the first and those that count"""
     profiled: int = 0

@@ -28,6 +28,9 @@ INSTANCES_MAX: Final = 32
 GRAPH_MAX_NS: Final = 10 * NS_PER_S
 """The longest that a graph may take: nobody interrupts it, so the end of a run waits for it [ns]."""
 
+REQUESTS_MAX: Final = 1_000_000
+"""Requests of one instance that may arrive in a run; a thread could not even count more in the time they take."""
+
 DURATION_MAX_NS: Final = 3_600 * NS_PER_S
 
 HONOURED: Final[dict[str, frozenset[str]]] = {
@@ -115,7 +118,11 @@ def _refused(scenario: Scenario) -> Iterator[str]:
     device = scenario.device
     if len(levels) > 1 and (device.yield_rule != "latency" or device.yield_latency_ns < UNINTERRUPTED_NS):
         yield ('different QNN priorities, which evict; with device.yield_latency = "10s" a core finishes what it runs')
+    length_ns = scenario.run.warmup_ns + scenario.run.duration_ns
     for instance in scenario.instances:
+        arrivals = instance.arrivals
+        if arrivals.kind in ("periodic", "poisson") and length_ns // max(1, arrivals.period_ns) > REQUESTS_MAX:
+            yield f"{instance.name}: more than {REQUESTS_MAX:,} requests"
         yield from _empty(instance.name, instance)
 
 

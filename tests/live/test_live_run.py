@@ -141,6 +141,10 @@ def test_a_policy_that_grants_nobody_is_told_as_a_deadlock() -> None:
         ({"instances": (vlm("a", llm_priority="HIGH"),), "device": Device()}, "which evict"),
         ({"clients": (OtherClient(name="camera", model=VIT),)}, "clients.camera"),
         ({"instances": tuple(vlm(f"v{n}") for n in range(33))}, "33 instances"),
+        (
+            {"instances": (vlm("a", arrivals=Arrivals(kind="periodic", period_ns=1)),)},
+            "a: more than 1,000,000 requests",
+        ),
         ({"instances": (vlm("a", vit=model("vit", "vit", graphs=graphs(vit=10_001))),)}, "a graph of 10 s, of at most"),
     ],
 )
