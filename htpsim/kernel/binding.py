@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 Function = Callable[..., Any]
 Finish = Callable[[types.FunctionType, str], Function]
 
@@ -70,13 +72,17 @@ class Binder:
     def _bind(self, function: types.FunctionType) -> tuple[Function, str]:
         found = self._bound.get(id(function))
         if found is None:
+            # One that calls itself, which no rule does, finds its original; Numba will refuse that.
+            self._bound[id(function)] = function, "itself"
             found = self._bound[id(function)] = self._made(function)
         return found
 
     def _made(self, function: types.FunctionType) -> tuple[Function, str]:
         names: dict[str, Any] = {"__builtins__": __builtins__, "__name__": function.__module__}
-        reached = [function.__module__, function.__qualname__, *code_text(function.__code__)]
+        reached = [function.__module__, function.__qualname__, *code_text(function.__code__), *_given(function)]
         for name in global_names(function.__code__):
+            if (function.__module__, name) not in self.instead and name not in function.__globals__:
+                continue
             value = self.instead.get((function.__module__, name), function.__globals__.get(name))
             if isinstance(value, types.FunctionType):
                 value, digest = self._bind(value)
@@ -84,14 +90,56 @@ class Binder:
             elif isinstance(value, Stand):
                 value, text = value.value, value.text
                 reached.append(f"{name}={text}")
-            elif value is not None:
-                reached.append(f"{name}={value!r}")
-            if value is not None:
-                names[name] = value
-        copy = types.FunctionType(function.__code__, names, function.__name__, function.__defaults__)
+            else:
+                reached.append(f"{name}={value_text(value, function.__code__.co_names)}")
+            names[name] = value
+        copy = types.FunctionType(
+            function.__code__, names, function.__name__, function.__defaults__, function.__closure__
+        )
+        copy.__kwdefaults__ = function.__kwdefaults__
         copy.__module__, copy.__qualname__ = function.__module__, function.__qualname__
         digest = hashlib.sha256("\n".join(reached).encode()).hexdigest()
         return self.finish(copy, digest), digest
+
+
+def _given(function: types.FunctionType) -> list[str]:
+    """Return what a function has beside its code: defaults, and what it took from around it."""
+    around = [cell.cell_contents for cell in function.__closure__ or ()]
+    names = function.__code__.co_names
+    return [value_text(each, names) for each in (function.__defaults__, function.__kwdefaults__, *around)]
+
+
+def value_text(value: Any, names: tuple[str, ...] = (), within: tuple[Any, ...] = ()) -> str:
+    """Return what tells a value from another, where code may be compiled for what is in it.
+
+    Of a module or a class, that is what the code may read of it: what it has among `names`. `within` are the functions
+    that the value was found in.
+
+    Examples
+    --------
+    >>> import errno, math
+    >>> value_text(math, ("pi", "sin", "nothing")) == value_text(math, ("pi",))
+    False
+    >>> value_text(errno, ("EPERM",))
+    "module errno {'EPERM': 1}"
+    """
+    if isinstance(value, np.ndarray):  # its repr leaves out most of a long one
+        return f"{value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
+    if isinstance(value, types.ModuleType | type):
+        read = {name: getattr(value, name) for name in names if hasattr(value, name)}
+        rest = {name: tuple(n for n in names if n != name) for name in read}
+        inner = ", ".join(f"{name!r}: {value_text(each, rest[name], within)}" for name, each in read.items())
+        return f"{'module' if isinstance(value, types.ModuleType) else 'class'} {value.__name__} {{{inner}}}"
+    # One that the user compiled has an address for its repr, which says nothing of what it does.
+    function = getattr(value, "py_func", value)
+    if not isinstance(function, types.FunctionType):
+        return repr(value)
+    if function in within:
+        return "itself"
+    code, inside = function.__code__, (*within, function)
+    known = (function.__globals__[name] for name in global_names(code) if name in function.__globals__)
+    reached = (value_text(each, code.co_names, inside) for each in known)
+    return " ".join((function.__qualname__, *code_text(code), *_given(function), *reached))
 
 
 @lru_cache(maxsize=1024)

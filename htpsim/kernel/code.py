@@ -1,7 +1,8 @@
 """Machine code of the loop: kept in files, and made callable from them without Numba, which takes a second to import.
 
 A file is written at once or not at all. It says for which processor it is, by what name the code is called, and what
-its digest is; one for another processor, or a damaged one, is passed over, so that the code is compiled anew.
+its digest is; one for another processor, or a damaged one, is passed over, so that the code is compiled anew. So is one
+that somebody else may have written: what is in it would be executed.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import ctypes
 import hashlib
 import json
 import os
+import stat
 import tempfile
 from collections.abc import Callable
 from functools import lru_cache
@@ -42,7 +44,7 @@ def write_code(path: Path, name: str, code: bytes) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(json.dumps(told).encode() + b"\n" + code)
         Path(temporary).replace(path)
-    except OSError:
+    except BaseException:  # also an interrupt: nobody else would ever remove it
         Path(temporary).unlink(missing_ok=True)
         raise
 
@@ -50,12 +52,22 @@ def write_code(path: Path, name: str, code: bytes) -> None:
 def read_code(path: Path) -> tuple[str, bytes] | None:
     """Return the name and the object file that were kept, or None where there is none for this processor."""
     try:
-        told, _, code = path.read_bytes().partition(b"\n")
+        with path.open("rb") as file:
+            if not _is_ours(os.fstat(file.fileno())):
+                return None
+            told, _, code = file.read().partition(b"\n")
         header = json.loads(told)
         sound = header["processor"] == processor() and header["sha256"] == hashlib.sha256(code).hexdigest()
         return (header["name"], code) if sound else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def _is_ours(status: os.stat_result) -> bool:
+    """Tell whether only this user, or the administrator, can have written a file; asked of the file that is open."""
+    if not hasattr(os, "getuid"):  # Windows: a user's folders are their own
+        return True
+    return status.st_uid in (0, os.getuid()) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def callable_of(name: str, code: bytes) -> Callable[[int, int, int], int]:

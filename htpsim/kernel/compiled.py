@@ -77,12 +77,12 @@ def _base() -> Path:
     if given:
         return Path(given)
     home = os.environ.get("XDG_CACHE_HOME")
-    base = (Path(home) if home else Path.home() / ".cache") / "htpsim"
     try:
+        base = (Path(home) if home else Path.home() / ".cache") / "htpsim"
         base.mkdir(parents=True, exist_ok=True)
         if os.access(base, os.W_OK):
             return base
-    except OSError:
+    except (OSError, RuntimeError):  # it cannot be written to; or, in a container, the user has no home
         pass
     return Path(tempfile.gettempdir()) / f"htpsim-{os.getuid() if hasattr(os, 'getuid') else 0}"
 
@@ -115,13 +115,34 @@ def is_compiled(policy: type[Policy], shape: Shape) -> bool:
     return can_compile() and file_of(policy, shape).exists()
 
 
-@lru_cache(maxsize=64)
+class CannotCompile(Exception):
+    """Numba does not compile the loop with a policy; its text says why, on one line."""
+
+
 def function_for(policy: type[Policy], shape: Shape) -> Function:
-    """Return the loop's function for a policy and a shape: from the disk, or compiled now, which takes its time."""
+    """Return the loop's function for a policy and a shape: from the disk, or compiled now, which takes its time.
+
+    Raises
+    ------
+    CannotCompile
+        When Numba does not compile it.
+    """
+    made = _function_or_why(policy, shape)
+    if isinstance(made, str):
+        raise CannotCompile(made)
+    return made
+
+
+@lru_cache(maxsize=64)
+def _function_or_why(policy: type[Policy], shape: Shape) -> Function | str:
+    """Return the function, or why there is none; kept, because it takes as long to find out a second time."""
     path = file_of(policy, shape)
     found = read_code(path)
     if found is None:
-        found = _compiled(policy, shape)
+        try:
+            found = _compiled(policy, shape)
+        except Exception as error:  # whatever Numba raises over a user's policy, or for want of what `parts` relies on
+            return (str(error).strip().splitlines() or [type(error).__name__])[0]
         with suppress(OSError):  # a folder that cannot be written to: compiled again the next time
             write_code(path, *found)
     return callable_of(*found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -125,18 +126,19 @@ def _client_tally(store: Store, client: ClientPlan) -> ClientTally:
 
 def _store(layout: Layout, compiled: bool | None) -> Store:
     """Return the tables of a run with what works on them."""
-    from htpsim.kernel.compiled import CompiledStore, can_compile
+    from htpsim.kernel.compiled import CannotCompile, CompiledStore, can_compile
 
     if not layout.plan.clients or not (can_compile() if compiled is None else compiled):
         return Store(layout)
     try:
         return CompiledStore(layout)
-    except Exception as error:
+    except CannotCompile as error:
         if layout.policy in POLICIES.values():
-            raise
-        # Whatever keeps Numba from compiling a user's policy, it runs in the reference engine as it is.
-        reason = str(error).strip().splitlines() or [type(error).__name__]
-        raise NeedsReference(f"policy {layout.policy.name} cannot be compiled: {reason[0]}") from error
+            if compiled is None and not layout.keeps:
+                return Store(layout)  # as without Numba: only this engine tallies
+            numba = f"Numba {version('numba')}"
+            raise NeedsReference(f"{numba} does not compile the engine, which is slower therefore: {error}") from error
+        raise NeedsReference(f"policy {layout.policy.name} cannot be compiled: {error}") from error
 
 
 def run(store: Store, keeping: Keeping) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -65,3 +66,32 @@ def test_what_is_not_sound_is_passed_over(tmp_path: Path, harm: Callable[[bytes]
 
     assert code.read_code(path) is None
     assert code.read_code(tmp_path / "none.code") is None
+
+
+def test_what_an_interrupt_cuts_short_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(self: Path, target: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        code.write_code(tmp_path / "some.code", "sum_of", b"code")
+
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="files have no owner here")
+def test_what_somebody_else_may_have_written_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "some.code"
+    code.write_code(path, "sum_of", b"code")
+    assert code.read_code(path) == ("sum_of", b"code")
+
+    for mode in (0o620, 0o602):
+        path.chmod(mode)
+        assert code.read_code(path) is None
+    path.chmod(0o600)
+    assert code.read_code(path) is not None
+    if os.getuid() == 0:
+        os.chown(path, 4_321, -1)
+    else:
+        monkeypatch.setattr(os, "getuid", lambda: 4_321)
+    assert code.read_code(path) is None
