@@ -45,7 +45,8 @@ def _tornado(found: Sensitivity, metric: str, variant: str) -> RenderableType:
     of = f"{words} of {variant or 'the scenario'}, difference from {found.first or 'as configured'} [%]"
     rest = len(effects) - len(rows)
     if rest:
-        weaker = f"{rest} more settings" + ("" if len(strong) > ROWS else " do nothing")
+        others = f"{rest} {'more ' * bool(rows)}setting{'s' * (rest > 1)}"
+        weaker = others if len(strong) > ROWS else f"{others} {'do' if rest > 1 else 'does'} nothing"
         rows.append([weaker, NONE, NONE, ""])
     return table(of, ["if", "configured", "then", "move"], rows, fixed=False)
 

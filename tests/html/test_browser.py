@@ -71,6 +71,21 @@ def test_nothing_overlaps_or_sticks_out(opened: dict[str, Any], language: str) -
             assert probe(page, name) == [], (width, name)
 
 
+def test_the_title_of_a_wide_table_is_read_without_scrolling(page: Any) -> None:
+    page.set_viewport_size({"width": 390, "height": 900})
+    ends = page.eval_on_selector_all(
+        "caption:not(.hidden)",
+        """captions => captions.map(caption => {
+        const range = document.createRange();
+        range.selectNodeContents(caption);
+        return range.getBoundingClientRect().right;
+    })""",
+    )
+
+    assert len(ends) >= 4
+    assert max(ends) <= 390
+
+
 def test_text_can_be_read_in_light_and_dark(page: Any) -> None:
     for scheme, paper in (("light", "rgb(255, 255, 255)"), ("dark", "rgb(20, 24, 28)")):
         page.emulate_media(color_scheme=scheme)

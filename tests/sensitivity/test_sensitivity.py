@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,17 @@ def test_a_flip_is_told_and_drawn() -> None:
     assert "tokens/s of genie: -10 % as configured, but +20 % if guard.slots = 1 (assumed)" in page
     assert "None of those tried." in to_text(sensitivity_page(kept))
     assert flipped.to_dataframe().loc[0, "move"] == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize(
+    ("moved", "idle", "told"),
+    [(0, 1, "1 setting does nothing"), (0, 2, "2 settings do nothing"), (1, 1, "1 more setting does nothing")],
+)
+def test_settings_that_do_nothing_are_counted(moved: int, idle: int, told: str) -> None:
+    (strong,), (weak,) = made(-0.1, -0.2).effects, made(-0.1, -0.1).effects
+    found = replace(made(0, 0), effects=(strong,) * moved + (weak,) * idle)
+
+    assert told in to_text(sensitivity_page(found))
 
 
 def test_the_command_draws_a_tornado(capsys: pytest.CaptureFixture[str]) -> None:
