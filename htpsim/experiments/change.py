@@ -6,14 +6,16 @@ interval is far narrower than the intervals of the two figures suggest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from htpsim.errors import ScenarioError
 from htpsim.results.metric import Metric, missing
 from htpsim.results.replications import Estimate, estimate
 from htpsim.results.statistics import Interval, bootstrap_interval
 from htpsim.results.summary import Summary
+from htpsim.spec import Scenario
 
 
 def _held(summary: Summary) -> Metric:
@@ -53,6 +55,33 @@ class Change:
         if self.estimate.mean is None or self.estimate.half_width is None:
             return None
         return not self.identical and abs(self.estimate.mean) > self.estimate.half_width
+
+
+def refuse_unpaired(scenarios: Mapping[str, Scenario]) -> None:
+    """Complain of variants whose replications do not pair off with those of the first: other draws, or another number.
+
+    Parameters
+    ----------
+    scenarios
+        By the name of the variant.
+
+    Raises
+    ------
+    ScenarioError
+        One line for each key that differs.
+    """
+    (name, first), *others = [(name, scenario.run) for name, scenario in scenarios.items()]
+    faults = [
+        f"variants.{other}.run.{key}: got {mine}, expected {wanted} as in '{name}': replications are compared in pairs"
+        for other, run in others
+        for key, mine, wanted in (
+            ("replications", run.replications, first.replications),
+            ("seed", run.seed, first.seed),
+        )
+        if mine != wanted
+    ]
+    if faults:
+        raise ScenarioError(*faults)
 
 
 def change(first: Sequence[Summary], other: Sequence[Summary], pick: Callable[[Summary], Metric]) -> Change:

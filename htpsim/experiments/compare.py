@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from htpsim.errors import ScenarioError, unknown_name
-from htpsim.experiments.change import HEADLINES, Change, change
+from htpsim.experiments.change import HEADLINES, Change, change, refuse_unpaired
 from htpsim.experiments.precision import Precision, Reached, changes_of, extend, figures_of, judge
 from htpsim.experiments.replay import replay_command
 from htpsim.experiments.runner import Outcome, Progress, Task, run_tasks
@@ -169,11 +169,11 @@ def compare(  # noqa: PLR0913 - all but the first have a name and a default
         {},
         tuple(options),
     )
-    name = os.fspath(path_or_name)
     for case in comparison.cases:
-        for variant in comparison.variants:
-            comparison.resolved[case, variant] = _resolve(file, case, variant, options)
-    tasks = _tasks(comparison, name, set_values, keep_logs)
+        found = {variant: _resolve(file, case, variant, options) for variant in comparison.variants}
+        refuse_unpaired({variant: resolved.scenario for variant, resolved in found.items()})
+        comparison.resolved |= {(case, variant): resolved for variant, resolved in found.items()}
+    tasks = _tasks(comparison, name := os.fspath(path_or_name), set_values, keep_logs)
     questions = _questions(comparison, name, set_values) if grid else []
     outcomes = run_tasks(tasks + questions, workers, progress)
     _collect(comparison, outcomes[: len(tasks)])
@@ -194,7 +194,10 @@ def _sharpen(
     """Add replications until the intervals are narrow enough."""
 
     def more(replications: range) -> None:
-        _collect(comparison, run(_tasks(comparison, name, set_values, False, replications)))
+        # A case may ask for more replications than another; those that it has are not run again.
+        tasks = _tasks(comparison, name, set_values, False, replications)
+        had = {(case, v): len(runs) for case, variants in comparison.summaries.items() for v, runs in variants.items()}
+        _collect(comparison, run([task for task in tasks if task.replication >= had[task.key[0], task.key[1]]]))
 
     def look(count: int) -> Reached:
         figures: list[tuple[str, Estimate]] = []

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final
 
 from htpsim.errors import ScenarioError
-from htpsim.experiments.sweep.drive import figure_fault, unit_of
-from htpsim.units import parse_time
+from htpsim.results.metric import unit_of
+from htpsim.results.paths import metric_fault
+from htpsim.results.summary import Summary
+from htpsim.units import parse_bytes, parse_time
 
-GROUPS: Final = ("overall", "clients", "cores", "guard", "memory")
+_GROUPS: Final = frozenset(field.name for field in fields(Summary))
 """What a path in a summary may begin with; one that begins otherwise is of all clients together."""
 _BOUND: Final = re.compile(r"^\s*([\w.]+)\s*(<=|>=)\s*(\S.*?)\s*$")
 
@@ -60,7 +62,7 @@ def parse_bound(text: str) -> Demand:
     if found is None:
         raise ScenarioError(f"--keep: got '{text}', expected FIGURE <= VALUE or FIGURE >= VALUE, as in itl.p99 <= 80ms")
     path, sign, value = found.groups()
-    path = _path("--keep", path)
+    path = _path(path, "--keep")
     return Demand(path, sign == "<=", _limit(path, value), f"{path.removeprefix('overall.')} {sign} {value}")
 
 
@@ -75,13 +77,13 @@ def parse_goal(text: str) -> Demand:
         raise ScenarioError(
             f"--goal: got '{text}', expected a figure such as vit.mean, 'min vit.mean' or 'max tokens_per_s'"
         )
-    path = _path("--goal", words[-1])
+    path = _path(words[-1], "--goal")
     return Demand(path, words[0] == "min" if len(words) == 2 else not path.endswith("_per_s"), None, text)
 
 
-def _path(option: str, path: str) -> str:
-    whole = path if path.partition(".")[0] in GROUPS else f"overall.{path}"
-    fault = figure_fault(whole)
+def _path(path: str, option: str) -> str:
+    whole = path if path.partition(".")[0] in _GROUPS else f"overall.{path}"
+    fault = metric_fault(whole)
     if fault:
         raise ScenarioError(f"{option}: {fault}")
     return whole
@@ -92,10 +94,12 @@ def _limit(path: str, value: str) -> float:
     try:
         if unit == "ns":
             return float(parse_time(value))
+        if unit == "bytes" and not value.isdecimal():
+            return float(parse_bytes(value))
         limit = float(value.removesuffix("%")) / (100 if value.endswith("%") else 1)
         if not math.isfinite(limit):
             raise ValueError(value)
-        return limit
     except ValueError as error:
-        told = str(error) if unit == "ns" else f"got '{value}', expected a number"
+        told = str(error) if unit in ("ns", "bytes") else f"got '{value}', expected a number"
         raise ScenarioError(f"--keep: {path}: {told}") from None
+    return limit

@@ -13,8 +13,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from htpsim.errors import ScenarioError, unknown_name
+from htpsim.experiments.change import refuse_unpaired
 from htpsim.experiments.runner import Progress, Task, run_tasks
-from htpsim.experiments.sign_grid import FRACTION, METRICS, REPLICATIONS, SHORTEST_NS, Difference, difference_of
+from htpsim.experiments.sign_grid import METRICS, REPLICATIONS, Difference, difference_of, shortened_ns
+from htpsim.experiments.sweep.work import absent
 from htpsim.experiments.tidy import html_table
 from htpsim.results.summary import Summary
 from htpsim.scenario import ScenarioFile, load
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CONFIGURED: Final = ""
+"""The value of a setting that changes nothing."""
 COLUMNS: Final = {
     "key": "parameter that was changed, as a key of the scenario",
     "value": "what it was changed to",
@@ -38,7 +41,6 @@ COLUMNS: Final = {
     "flips": "whether the sign turns round",
 }
 """Columns of the table of effects."""
-"""The value of a setting that changes nothing."""
 HALVINGS: Final = 5
 """Steps in which the value that turns a sign round is searched: to a thirty-second of the range."""
 
@@ -228,6 +230,7 @@ def sensitivity(
     chosen = list(file.variants)[:2] if variants is None else list(variants)
     lab = _Lab(file, tuple(chosen), case, tuple(options), workers, progress)
     base = lab.scenario(chosen[0] if chosen else None, Setting("", CONFIGURED))
+    refuse_unpaired({name: lab.scenario(name, Setting("", CONFIGURED)) for name in chosen} or {"": base})
     wanted = list(settings_of(base))
     known = {setting.key for setting in wanted}
     faults = [unknown_name("--only", key, known) for key in only if key not in known]
@@ -251,10 +254,8 @@ class _Lab:
         """Return a variant under a setting, shortened."""
         full = self.file.resolve(variant, self.case, self.options, setting.assignment).scenario
         run = full.run
-        duration_ns = min(run.duration_ns, max(SHORTEST_NS, run.duration_ns // FRACTION))
-        return replace(
-            full, run=replace(run, duration_ns=duration_ns, replications=min(REPLICATIONS, run.replications))
-        )
+        few = min(REPLICATIONS, run.replications)
+        return replace(full, run=replace(run, duration_ns=shortened_ns(run.duration_ns), replications=few))
 
     def run(self, settings: Sequence[Setting]) -> tuple[dict[tuple[str, str], list[Summary]], dict[str, str]]:
         """Return summaries by (setting, variant), and the settings that cannot be run."""
@@ -278,6 +279,7 @@ class _Lab:
         """Return the effects of all settings, and where numbers turn a sign round."""
         configured = Setting("", CONFIGURED)
         found, refused = self.run([configured, *settings])
+        refused |= self._left_out(found, settings)
         tried = [setting for setting in settings if str(setting) not in refused]
         effects = tuple(effect for setting in tried for effect in self._effects(found, configured, setting))
         base = self.scenario(self.variants[0] if self.variants else None, configured)
@@ -287,6 +289,20 @@ class _Lab:
             self.file.title, "" if alone else self.variants[0], self.variants[1:] or self.variants or ("",), effects,
             refused, thresholds, base.run.duration_ns, base.run.replications,
         )  # fmt: skip
+
+    def _left_out(self, found: dict[tuple[str, str], list[Summary]], settings: Sequence[Setting]) -> dict[str, str]:
+        """Return the settings under which somebody does not start who does as configured, or the reverse.
+
+        The figures of fewer instances are no effect of the setting on those there were.
+        """
+        left_out = {}
+        for setting in settings:
+            for variant in self.variants or ("",):
+                before, after = (found.get((str(s), variant), []) for s in (Setting("", CONFIGURED), setting))
+                for one, other in zip(before, after, strict=False):
+                    if one.failed.keys() != other.failed.keys():
+                        left_out[str(setting)] = absent(other) or f"as configured, {absent(one)}"
+        return left_out
 
     def _effects(
         self, found: dict[tuple[str, str], list[Summary]], configured: Setting, setting: Setting

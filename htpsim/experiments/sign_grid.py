@@ -94,6 +94,15 @@ class SignGrid:
         return found
 
 
+def shortened_ns(duration_ns: int) -> int:
+    """Return how long to look where a full run would take too long.
+
+    >>> [shortened_ns(s * NS_PER_S) // NS_PER_S for s in (10, 60, 600)]
+    [10, 30, 150]
+    """
+    return min(duration_ns, max(SHORTEST_NS, duration_ns // FRACTION))
+
+
 def grid_tasks(resolve: Callable[[str, str], Scenario], variants: Sequence[str], options: Sequence[str]) -> list[Task]:
     """Return the shortened runs: the first variants under every option and as configured.
 
@@ -103,7 +112,7 @@ def grid_tasks(resolve: Callable[[str, str], Scenario], variants: Sequence[str],
     for option in (UNCHANGED, *options):
         for variant in variants[:VARIANTS_MAX]:
             scenario = resolve(variant, option)
-            duration_ns = min(scenario.run.duration_ns, max(SHORTEST_NS, scenario.run.duration_ns // FRACTION))
+            duration_ns = shortened_ns(scenario.run.duration_ns)
             replications = min(REPLICATIONS, scenario.run.replications)
             short = replace(scenario, run=replace(scenario.run, duration_ns=duration_ns))
             tasks += [Task((option, variant), short, r) for r in range(replications)]

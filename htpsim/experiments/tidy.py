@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
-from htpsim.results.metric import Metric
+from htpsim.results.metric import Metric, unit_of
 from htpsim.results.summary import Summary
 
 if TYPE_CHECKING:
@@ -47,18 +47,13 @@ def _walk(path: str, node: Any) -> Iterator[tuple[str, float | int | None, str, 
     elif isinstance(node, bool):
         return
     elif isinstance(node, int):
-        yield path, node, _unit(path), None, ""
+        yield path, node, unit_of(path), None, ""
     elif isinstance(node, Mapping):
         for key, inner in node.items():
             yield from _walk(f"{path}.{key}", inner)
     elif is_dataclass(node):
         for field in fields(node):
             yield from _walk(f"{path}.{field.name}", getattr(node, field.name))
-
-
-def _unit(path: str) -> str:
-    ending = path.rsplit("_", 1)[-1]
-    return ending if ending in {"ns", "bytes"} else "count"
 
 
 def tidy_frame(runs: Iterable[tuple[tuple[str | int | None, ...], Summary]], names: Sequence[str]) -> pd.DataFrame:

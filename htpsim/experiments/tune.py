@@ -19,13 +19,13 @@ from htpsim.errors import ScenarioError
 from htpsim.experiments.bounds import bound
 from htpsim.experiments.demand import Demand, parse_bound, parse_goal
 from htpsim.experiments.runner import Progress
-from htpsim.experiments.sign_grid import FRACTION, SHORTEST_NS
+from htpsim.experiments.sign_grid import shortened_ns
 from htpsim.experiments.sweep.axes import Axis, Point, parse_axis, points_of
-from htpsim.experiments.sweep.drive import unit_of
 from htpsim.experiments.sweep.plan import Run, SweepPlan
+from htpsim.experiments.sweep.store import Figure, Found
 from htpsim.experiments.sweep.work import on_processes
 from htpsim.experiments.tidy import html_table
-from htpsim.results.metric import Metric
+from htpsim.results.metric import Metric, unit_of
 from htpsim.results.replications import Estimate, estimate
 from htpsim.scenario import load
 from htpsim.scenario.quantities import write
@@ -137,7 +137,7 @@ class _Search:
                 good.append(point)
         batches = [[(Run(i, 0), point)] for i, point in enumerate(good)]
         for done, (found,) in enumerate(on_processes(self.plan, batches, self.workers), start=1):
-            values = [figure.value for figure in found.figures] or [None] * (1 + len(self.bounds))
+            values = [figure.value for figure in _judged(found, 1 + len(self.bounds))]
             missed = sum(demand.short_by(value) for demand, value in zip(self.bounds, values[1:], strict=True))
             self.seen[good[found.run.point]] = (missed, self.goal.loss(values[0]))
             if self.progress:
@@ -234,9 +234,9 @@ def tune(  # noqa: PLR0913 - all but the first three have a name and a default
     """
     file = load(path_or_name, set_values=set_values)
     axes, bounds, wanted = tuple(map(parse_axis, vary)), tuple(map(parse_bound, keep)), parse_goal(goal)
-    run = file.base.run
-    short_ns = min(run.duration_ns, max(SHORTEST_NS, run.duration_ns // FRACTION))
-    quick = load(path_or_name, set_values=[*set_values, f'run.duration="{write(short_ns, "ns")}"'])
+    run = file.resolve(variant, case, options).scenario.run
+    short = write(shortened_ns(run.duration_ns), "ns")
+    quick = load(path_or_name, set_values=[*set_values, f'run.duration="{short}"'])
     grid = _grid(axes)
     plan = SweepPlan(
         file=quick, axes=axes, points=tuple(grid), replications=1, metrics=(wanted.path, *(b.path for b in bounds)),
@@ -256,6 +256,11 @@ def tune(  # noqa: PLR0913 - all but the first three have a name and a default
     )  # fmt: skip
 
 
+def _judged(found: Found, count: int) -> Sequence[Figure]:
+    """Return the figures of a run; none where somebody did not start: a bound is to be kept by all."""
+    return [Figure(None, 0, found.why)] * count if found.why else found.figures
+
+
 def _grid(axes: Sequence[Axis]) -> list[Point]:
     """Return every point, or none where a range without steps makes them countless."""
     if any(axis.is_range and not axis.steps for axis in axes):
@@ -268,8 +273,8 @@ def _finals(plan: SweepPlan, search: _Search, points: Sequence[Point]) -> tuple[
     batches = [[(Run(i, r), point)] for i, point in enumerate(points) for r in range(plan.replications)]
     values: dict[int, dict[int, Sequence[Metric]]] = {}
     for done, (found,) in enumerate(on_processes(plan, batches, search.workers), start=1):
-        figures = [Metric(f.value, f.n, unit_of(path), f.why)
-                   for path, f in zip(plan.metrics, found.figures, strict=True)]  # fmt: skip
+        read = _judged(found, len(plan.metrics))
+        figures = [Metric(f.value, f.n, unit_of(path), f.why) for path, f in zip(plan.metrics, read, strict=True)]
         values.setdefault(found.run.point, {})[found.run.replication] = figures
         if search.progress:
             search.progress(done, len(batches), "the best in full")

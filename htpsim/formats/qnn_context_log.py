@@ -98,7 +98,7 @@ def read(source: Source, lenient: bool = False) -> Report:
     100
     """
     log, notes = _parse(source, lenient)
-    return Report(NAME, source.name, log, tuple(_facts(log)), source.notes + notes + _warnings(log))
+    return Report(NAME, source.name, log, tuple(_facts(log)), source.notes + notes + _warnings(log, source))
 
 
 @dataclass(slots=True)
@@ -172,7 +172,7 @@ def _facts(log: ContextLog) -> Iterator[Fact]:
         yield row("log", "error", error)
 
 
-def _warnings(log: ContextLog) -> tuple[str, ...]:
+def _warnings(log: ContextLog, source: Source) -> tuple[str, ...]:
     notes = []
     open_stages = [(stage.line, stage.name) for graph in log.graphs for stage in graph.stages if stage.duration is None]
     notes += [f"line {line}: the stage {name} did not complete" for line, name in open_stages[:_LISTED_MAX]]
@@ -181,6 +181,8 @@ def _warnings(log: ContextLog) -> tuple[str, ...]:
     else:
         notes.append("the DDR traffic is the compiler's estimate of one execution, not a measurement")
     notes.append("stages are times of preparing the graph on the host, not of executing it")
+    if _COUNT.fullmatch(source.lines[-1].strip()):
+        notes += source.doubts
     return tuple(notes)
 
 

@@ -39,6 +39,17 @@ class Source:
     encoding: str
     notes: tuple[str, ...] = ()
 
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        r"""What speaks against the last line, where nothing in it tells a whole value from the beginning of one.
+
+        >>> from_text("a.log", "bytes=12\n").doubts, len(from_text("a.log", "bytes=12").doubts)
+        ((), 1)
+        """
+        if self.text.endswith("\n"):
+            return ()
+        return ("the file does not end in a line break: if it was cut off, its last value may be cut off too",)
+
     def error(self, line: int, got: str, expected: str) -> FormatError:
         """Build the refusal of a line, to be raised by the caller.
 

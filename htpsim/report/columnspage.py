@@ -13,7 +13,6 @@ from typing import Any, Final, get_args, get_type_hints
 
 from htpsim.experiments.fit import FIT_COLUMNS
 from htpsim.experiments.sensitivity import COLUMNS as EFFECT_COLUMNS
-from htpsim.experiments.sweep.drive import unit_of
 from htpsim.experiments.sweep.store import COLUMNS as STORE_COLUMNS
 from htpsim.experiments.sweep.store import SCHEMA
 from htpsim.experiments.tidy import KEY_COLUMNS, METRIC_COLUMNS
@@ -23,7 +22,7 @@ from htpsim.results.columns import PATHS, REQUEST_STATES, SLICES, STAGES, Copy, 
 from htpsim.results.columns import Slice as Stretch
 from htpsim.results.frames import EXTRA_COLUMNS
 from htpsim.results.host import DEFINITIONS as HOST_DEFINITIONS
-from htpsim.results.metric import Metric, Stats
+from htpsim.results.metric import Metric, Stats, unit_of
 from htpsim.results.samples import DEFINITIONS
 from htpsim.results.summary import Summary
 from htpsim.results.tables import Tokens

@@ -218,7 +218,7 @@ def pareto(tuned: Tuned, bound: int = 0) -> Picture:
 
 def _scale(path: str) -> tuple[str, int]:
     """Return unit and divisor in which a figure is drawn."""
-    from htpsim.experiments.sweep.drive import unit_of
+    from htpsim.results.metric import unit_of
 
     return _MS if unit_of(path) == "ns" else _PLAIN
 

@@ -70,6 +70,31 @@ class Stats:
         return {f.name: getattr(self, f.name).to_dict() for f in fields(self)}
 
 
+SHARES: Final = (
+    *("choices", "waited", "slow_tokens", "utilisation"),
+    *("share", "fair_share", "weight_share", "guarded_share"),
+)
+"""Last parts of the paths of figures that are shares of one."""
+
+
+def unit_of(path: str) -> str:
+    """Return the unit of a metric by its path.
+
+    >>> [unit_of(path) for path in ("overall.itl.p99", "overall.tokens_per_s", "memory.device.steady_bytes")]
+    ['ns', 'tokens_per_s', 'bytes']
+    """
+    last = path.rsplit(".", 1)[-1]
+    if last in ("mean", "p50", "p95", "p99", "max", "open_age") or last.endswith("_ns"):
+        return "ns"
+    if last.endswith("_bytes"):
+        return "bytes"
+    if last.endswith("_per_s"):
+        return last if last == "tokens_per_s" else "per_s"
+    if last == "demand":
+        return "cores"
+    return "share" if last in SHARES else "count"
+
+
 def missing(why: str, unit: str, n: int = 0) -> Metric:
     """Return a metric without a value, and the reason.
 

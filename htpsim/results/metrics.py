@@ -189,7 +189,9 @@ def _misses(clients: dict[int, Instance | OtherClient], measure: str, ended: Sam
         late = int(np.count_nonzero(of_client(still, i) > deadline))
         missed += int(np.count_nonzero(of_client(ended, i) > deadline)) + late
         judged += len(of_client(ended, i)) + late
-    return Metric(missed, judged, "count") if deadlines else missing("no deadline set", "count")
+    if not judged:  # nobody to miss it is no sign that it was kept
+        return missing("no samples" if deadlines else "no deadline set", "count")
+    return Metric(missed, judged, "count")
 
 
 def _deadline(client: Instance | OtherClient, measure: str) -> int | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Final
 
 from htpsim.errors import HtpsimError, unknown_name
-from htpsim.results.metric import DIGITS, Metric, Stats
+from htpsim.results.metric import DIGITS, Metric, Stats, missing, unit_of
 
 IF_ANY: Final = {"written": "if any"}
 """Of a field that is left out of the JSON form when it is empty: it describes what few scenarios have."""
@@ -291,7 +291,7 @@ class Summary:
         return plain
 
     def metric(self, path: str) -> Metric:
-        """Return the metric at a dotted path such as ``"clients.vlm0.itl.p99"``.
+        """Return the metric at a dotted path such as ``"clients.vlm0.itl.p99"``; a plain number rests on one sample.
 
         Raises
         ------
@@ -309,9 +309,27 @@ class Summary:
             name = max(fit, key=len)
             node = node[name] if isinstance(node, Mapping) else getattr(node, name)
             rest, seen = rest[len(name) + 1 :], f"{seen}.{name}" if seen else name
-        if not isinstance(node, Metric):
-            raise HtpsimError(f"metric {path}: names a group, expected one of its members: {', '.join(_names(node))}")
-        return node
+        if isinstance(node, Metric):
+            return node
+        if _is_group(node) or isinstance(node, str | list | bool):
+            raise HtpsimError(no_figure(path, _names(node)))
+        return missing("no value", unit_of(path)) if node is None else Metric(node, 1, unit_of(path))
+
+
+def no_figure(path: str, members: Iterable[str]) -> str:
+    """Say that a path is of no figure, but perhaps of some.
+
+    >>> no_figure("overall.itl", ["mean", "p50"])
+    'metric overall.itl: got a group, expected one of its members: mean, p50'
+    """
+    inside = ", ".join(members)
+    if inside:
+        return f"metric {path}: got a group, expected one of its members: {inside}"
+    return f"metric {path}: got what is no number, expected the path of a figure"
+
+
+def _is_group(node: object) -> bool:
+    return isinstance(node, Mapping) or is_dataclass(node)
 
 
 def _names(node: object) -> list[str]:

@@ -12,6 +12,7 @@ import pytest
 import htpsim
 from htpsim.errors import HtpsimError, ScenarioError
 from htpsim.experiments.compare import BASE, Comparison, compare
+from htpsim.experiments.precision import Precision
 from htpsim.experiments.tidy import METRIC_COLUMNS
 from htpsim.report.directory import write_comparison
 from tests.cli.support import PAIR, PLAIN
@@ -149,3 +150,38 @@ def test_the_front_door_leads_to_the_same_rooms() -> None:
     assert all(getattr(htpsim, name) is getattr(htpsim, name) for name in htpsim.__all__)
     with pytest.raises(AttributeError, match="did you mean 'compare'"):
         getattr(htpsim, "compere")  # noqa: B009 - the point is that there is no such name
+
+
+def altered(folder: Path, title: str, run: str) -> Path:
+    """Write the pair with a `run` of its own in the variant or case of this title."""
+    text = Path(PAIR).read_text(encoding="utf-8")
+    assert f'title = "{title}"' in text
+    file = folder / "altered.toml"
+    file.write_text(text.replace(f'title = "{title}"', f'title = "{title}"\nrun = {{ {run} }}'), encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize(
+    ("run", "told"),
+    [
+        ("replications = 5", "variants.guarded.run.replications: got 5, expected 3 as in 'legacy'"),
+        ("seed = 8", "variants.guarded.run.seed: got 8, expected 7 as in 'legacy'"),
+    ],
+)
+def test_variants_whose_replications_do_not_pair_off_are_refused(tmp_path: Path, run: str, told: str) -> None:
+    file = altered(tmp_path, "through the guard", run)
+    with pytest.raises(ScenarioError) as raised:
+        compare(file, set_values=SHORT, workers=1)
+    assert told in str(raised.value)
+    assert list(compare(file, variants=["guarded"], cases=["equal"], set_values=SHORT, workers=1).variants) == [
+        "guarded"
+    ]
+
+
+def test_more_replications_are_added_once_where_a_case_has_more_than_another(tmp_path: Path) -> None:
+    file = altered(tmp_path, "weights 3:1", "replications = 5")
+    found = compare(file, variants=["legacy", "guarded"], set_values=SHORT, grid=False,
+                    precision=Precision(0.0001, 6), workers=1)  # fmt: skip
+    for variants in found.summaries.values():
+        for runs in variants.values():
+            assert [summary.replication for summary in runs] == [0, 1, 2, 3, 4, 5]

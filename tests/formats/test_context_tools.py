@@ -200,3 +200,14 @@ def test_what_is_wrong_in_a_configuration_is_said_with_the_nearest(old: str, new
 def test_a_backend_is_known_by_its_library(path: str) -> None:
     assert qnn_throughput.Backend(Value("b", "", 1), Value(path, "", 1), None, None).is_htp
     assert not qnn_throughput.Backend(Value("b", "", 1), Value("/htp/libQnnGpu.so", "", 1), None, None).is_htp
+
+
+@pytest.mark.parametrize("digits", [1, 2, 3, 4])
+def test_a_count_at_the_very_end_of_a_log_may_be_cut_off_and_says_so(digits: int) -> None:
+    text = LOG.read_text(encoding="utf-8")
+    end = text.index("read_total_bytes=9000") + len("read_total_bytes=") + digits
+    cut = qnn_context_log.read(from_text("a.log", text[:end]))
+    assert cut.data.graphs[0].read_total_bytes.value == int("9000"[:digits])
+    assert any("its last value may be cut off" in note for note in cut.notes)
+    for whole in (text, text[: text.index("read_total_bytes=9000")] + "read_total_bytes=9000\n"):
+        assert not any("cut off" in note for note in qnn_context_log.read(from_text("a.log", whole)).notes)

@@ -23,11 +23,11 @@ from htpsim.experiments.sensitivity import COLUMNS as EFFECT_COLUMNS
 from htpsim.experiments.sensitivity import sensitivity
 from htpsim.experiments.single import Single, run_one
 from htpsim.experiments.sweep import sweep
-from htpsim.experiments.sweep.drive import unit_of
 from htpsim.experiments.tidy import metric_rows
 from htpsim.report import directory
 from htpsim.report.columnspage import TABLES, columns_of, summary_rows
 from htpsim.report.directory import FILES, write_single
+from htpsim.results.metric import unit_of
 from htpsim.scenario.checks import problems
 from htpsim.scenario.checks_models import models_of
 from htpsim.scenario.keys import keys_of

@@ -161,3 +161,24 @@ def test_a_directory_holds_page_tables_and_a_tornado_an_answer(
     assert {"effects.csv", "provenance.json", "report.txt", "sensitivity.json"} <= names
     assert "tornado-guarded-tokens-per-s.png" in names
     assert (out / "report.txt").read_text().strip() == done.out.strip()
+
+
+@pytest.mark.parametrize("own", ["replications = 1", "seed = 8"])
+def test_variants_whose_replications_do_not_pair_off_are_refused(tmp_path: Path, own: str) -> None:
+    file = tmp_path / "own.toml"
+    head = 'title = "through the guard"'
+    file.write_text(
+        Path(PAIR).read_text(encoding="utf-8").replace(head, f"{head}\nrun = {{ {own} }}"), encoding="utf-8"
+    )
+    with pytest.raises(ScenarioError, match=r"variants\.guarded\.run\.\w+: got ., expected . as in 'legacy'"):
+        sensitivity(file, only=["guard.slots"], set_values=SHORT, workers=1)
+
+
+def test_a_setting_under_which_somebody_does_not_start_has_no_effect_to_show(tmp_path: Path) -> None:
+    """A smaller protection domain that an LLM no longer fits says nothing of its tokens."""
+    file = tmp_path / "tight.toml"
+    text = Path(PAIR).read_text(encoding="utf-8")
+    file.write_text(text.replace('weights = "100MB"', 'weights = "3.3GB"'), encoding="utf-8")
+    found = sensitivity(file, only=["device.pd"], set_values=SHORT, workers=1)
+    assert any("did not start" in why for why in found.refused.values())
+    assert {str(effect.setting) for effect in found.effects}.isdisjoint(found.refused)

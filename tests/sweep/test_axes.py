@@ -85,3 +85,9 @@ def test_a_grid_has_every_combination_once(lengths: list[int]) -> None:
 def test_what_does_not_do_is_told(vary: list[str], design: str, count: int, told: str) -> None:
     with pytest.raises(ScenarioError, match=told):
         points_of([parse_axis(text) for text in vary], design, count)
+
+
+def test_more_steps_than_anybody_can_run_are_refused_before_they_are_made() -> None:
+    assert parse_axis("device.evict=0us..9us/1000000").steps == 1_000_000
+    with pytest.raises(ScenarioError, match="got 99999999999 steps, expected at most 1,000,000"):
+        parse_axis("guard.slots=1..2/99999999999")

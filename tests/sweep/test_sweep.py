@@ -227,3 +227,58 @@ def test_wrong_words_are_told(capsys: pytest.CaptureFixture[str], arguments: lis
     done = call(capsys, "sweep", PAIR, *arguments)
     assert done.code == 2
     assert told in done.err
+
+
+def test_a_damaged_store_is_told_and_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = tmp_path / "s"
+    sweep(PAIR, AXES, set_values=SHORT, replications=1, out=store, workers=1)
+    whole = store.read_bytes()
+    assert len(whole) > 8192
+    for harmed in (whole[:4096] + bytes(len(whole) - 4096), whole[:4096] + b"\x55" * (len(whole) - 4096)):
+        store.write_bytes(harmed)
+        with pytest.raises(HtpsimError, match=r"s: got a store that cannot be used \(.*\), expected one that is whole"):
+            sweep(PAIR, AXES, set_values=SHORT, replications=1, out=store, workers=1)
+        with pytest.raises(HtpsimError, match="cannot be used"):
+            open_sweep(store)
+        assert call(capsys, "sweep", PAIR, "--vary", AXES[0], "--out", str(store)).code == 2
+        assert store.read_bytes() == harmed
+    with pytest.raises(HtpsimError, match="cannot be used"):
+        sweep(PAIR, AXES, set_values=SHORT, replications=1, out=tmp_path / "no" / "folder", workers=1)
+
+
+@pytest.mark.parametrize(
+    "path", ["overall.itl.p98", "overall.itl", "clients.vlm0.itl", "overall.itl.p99.value", "title"]
+)
+def test_a_figure_that_no_run_has_is_told_before_anything_is_run(tmp_path: Path, path: str) -> None:
+    with pytest.raises(ScenarioError, match=r"^metric"):
+        sweep(PAIR, AXES, set_values=SHORT, metrics=["overall.itl.p50", path], out=tmp_path / "s", workers=1)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_count_and_a_size_are_figures_too() -> None:
+    paths = ["overall.counts.done", "memory.pd.peak_bytes", "clients.vlm1.device.device_ns"]
+    found = sweep(PAIR, AXES[:1], set_values=SHORT, metrics=paths, replications=1, workers=1, variant="legacy")
+    one = run_one(PAIR, set_values=[*SHORT, "guard.slots=1"], variant="legacy", replication=0, workers=1)
+    values = dict(one.to_dataframe()[["metric", "value"]].itertuples(index=False))
+    assert found.to_dataframe().loc[0, paths].to_dict() == {path: values[path] for path in paths}
+    assert [e.unit for e in found.estimates()[0]] == ["count", "bytes", "ns"]
+
+
+def test_a_sweep_of_a_variant_has_its_replications(tmp_path: Path) -> None:
+    file = tmp_path / "two.toml"
+    head = 'title = "through the guard"'
+    file.write_text(Path(PAIR).read_text(encoding="utf-8").replace(head, f"{head}\nrun = {{ replications = 2 }}"))
+    found = sweep(file, AXES[:1], set_values=SHORT, variant="guarded", workers=1)
+    assert len(found.found) == 2 * len(found.points)
+
+
+def test_a_point_at_which_somebody_does_not_start_says_so_beside_its_figures(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ["--vary", "device.dram_budget=165MB,800MB", "--variant", "legacy", "--replications", "1", "--workers", "1"]
+    found = sweep(PAIR, words[1:2], set_values=SHORT, variant="legacy", replications=1, workers=1)
+    few, all_of_them = found.to_dataframe()["why"]
+    assert "did not start: model 'llm'" in few
+    assert "did not start" not in all_of_them
+    assert found.to_dataframe()["overall.ttft.mean"].notna().all()
+    assert "! 165MB: vlm0 did not start" in " ".join(call(capsys, "sweep", PAIR, *words, "--for", "500ms").out.split())

@@ -137,6 +137,17 @@ def test_the_nearest_is_shown_where_nothing_keeps_the_bound(one_vit: Path) -> No
     assert found.candidates[0].point == ("3",)
 
 
+def test_a_point_at_which_somebody_does_not_start_is_not_taken() -> None:
+    """With one VLM of two in memory the other's tokens come sooner; that is no way to keep a bound."""
+    vary, keep, short = ["device.dram_budget=165MB,800MB"], ["itl.p50 <= 80ms"], ["run.duration=2s"]
+    found = tune(PAIR, vary, keep, goal="ttft.mean", variant="legacy", set_values=short, workers=1)
+    assert found.best is not None
+    assert found.best.point == ("800MB",)
+    few = next(one for one in found.candidates if one.point == ("165MB",))
+    assert not few.keeps
+    assert "did not start" in few.goal.why
+
+
 def test_a_front_has_nothing_that_another_beats(one_vit: Path) -> None:
     found = tune(one_vit, ["models.vit.split=1,2,4,8"], ["itl.max <= 70ms"], goal="vit.mean", workers=1)
     for one in found.front:
@@ -182,8 +193,9 @@ def test_no_run_yields_more_tokens_than_the_bound(variant: str) -> None:
         ("tokens_per_s >= nan", "got 'nan', expected a number"),
         ("slow_tokens <= inf%", "got 'inf%', expected a number"),
         ("itl.p99 <= nan", r"^--keep: overall\.itl\.p99: got 'nan', expected a time with a unit"),
-        ("itl.p98 <= 80ms", "did you mean 'p99'"),
-        ("itl <= 80ms", "overall.itl: got '', expected one of max"),
+        ("itl.p98 <= 80ms", "--keep: metric overall.itl: got 'p98', .* did you mean 'p99'"),
+        ("itl <= 80ms", "--keep: metric overall.itl: got a group, expected one of its members: mean"),
+        ("memory.device.steady_bytes <= 4ms", "got '4ms', expected a size"),
     ],
 )
 def test_a_bound_that_is_none_is_told(text: str, told: str) -> None:
@@ -194,6 +206,14 @@ def test_a_bound_that_is_none_is_told(text: str, told: str) -> None:
 def test_bounds_and_goals_are_read_as_they_are_written() -> None:
     assert (parse_bound("tokens_per_s >= 5").less, parse_bound("slow_tokens <= 2%").limit) == (False, 0.02)
     assert parse_goal("max clients.a.vit.mean").path == "clients.a.vit.mean"
+    assert (
+        parse_bound("memory.device.steady_bytes <= 4GB").limit
+        == parse_bound("memory.pd.peak_bytes <= 4000000000").limit
+    )
+    assert parse_bound("counts.dropped <= 3").path == "overall.counts.dropped"
+    assert parse_bound("roles.vit.guarded_share >= 50%").limit == 0.5
+    with pytest.raises(ScenarioError, match=r"--goal: metric overall\.vit: got 'maen'.*did you mean 'mean'"):
+        parse_goal("vit.maen")
     with pytest.raises(ScenarioError, match="--goal"):
         parse_goal("most tokens_per_s")
 

@@ -89,6 +89,8 @@ def parse_axis(text: str) -> Axis:
         raise ScenarioError(f"--vary: {key}: got {low}..{high}, expected two numbers") from None
     if not ends[0] < ends[1] or steps == "1":
         raise ScenarioError(f"--vary: {key}: got {rest.strip()}, expected low below high, and two steps or more")
+    if steps and int(steps) > POINTS_MAX:
+        raise ScenarioError(f"--vary: {key}: got {steps} steps, expected at most {POINTS_MAX:,}")
     return Axis(key, (), *ends, unit or unit_low, int(steps or 0), "." not in low + high and not (unit or unit_low))
 
 

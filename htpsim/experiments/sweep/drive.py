@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, get_type_hints
+from typing import TYPE_CHECKING, Any, Final
 
-from htpsim.errors import ScenarioError, unknown_name
+from htpsim.errors import ScenarioError
 from htpsim.experiments.change import HEADLINES
 from htpsim.experiments.runner import Progress
 from htpsim.experiments.sweep.axes import Point, parse_axis, points_of
@@ -18,9 +18,9 @@ from htpsim.experiments.sweep.store import Found, Store
 from htpsim.experiments.sweep.work import Batch, on_cluster, on_processes
 from htpsim.experiments.tidy import html_table
 from htpsim.formats.writers.table import write_frame
-from htpsim.results.metric import Metric, Stats
+from htpsim.results.metric import Metric, unit_of
+from htpsim.results.paths import metric_fault
 from htpsim.results.replications import Estimate, estimate
-from htpsim.results.summary import Group
 from htpsim.scenario import load
 
 if TYPE_CHECKING:
@@ -56,8 +56,9 @@ class Sweep:
         rows = []
         for one in self.found:
             figures = {path: figure.value for path, figure in zip(self.metrics, one.figures, strict=False)}
-            whys = [one.why] if one.why else [f"{m}: {f.why}" for m, f in zip(self.metrics, one.figures, strict=True)
-                                              if f.value is None]  # fmt: skip
+            whys = [f"{path}: {figure.why}" for path, figure in zip(self.metrics, one.figures, strict=False)
+                    if figure.value is None]  # fmt: skip
+            whys[:0] = [one.why] if one.why else []
             values = dict(zip(self.axes, self.points[one.run.point], strict=True))
             rows.append({"point": one.run.point, "replication": one.run.replication, **values,
                          **{path: figures.get(path) for path in self.metrics}, "why": "; ".join(whys)})  # fmt: skip
@@ -100,42 +101,6 @@ class Sweep:
             for point, found in self.estimates().items()
         ]
         return html_table(self.title or repr(self), head, rows)
-
-
-def unit_of(path: str) -> str:
-    """Return the unit of a metric by its name.
-
-    >>> [unit_of(path) for path in ("overall.itl.p99", "overall.tokens_per_s", "memory.device.steady_bytes")]
-    ['ns', 'tokens_per_s', 'bytes']
-    """
-    last = path.rsplit(".", 1)[-1]
-    if last in ("mean", "p50", "p95", "p99", "max", "open_age"):
-        return "ns"
-    if last.endswith("_bytes"):
-        return "bytes"
-    if last.endswith("_per_s"):
-        return last if last == "tokens_per_s" else "per_s"
-    if last == "demand":
-        return "cores"
-    counts = ("tokens", "calls", "bypassed", "line_max", "open_requests")
-    return "count" if last in counts or "misses" in last else "share"
-
-
-def figure_fault(path: str) -> str:
-    """Return what is wrong with the path of a figure of all clients together; "" where a run may have it.
-
-    >>> figure_fault("overall.itl.p98")[:60], figure_fault("overall.itl.p99")
-    ("metric overall.itl: got 'p98', expected one of max, mean, p5", '')
-    """
-    head, _, rest = path.partition(".")
-    name, _, member = rest.partition(".")
-    known = get_type_hints(Group)
-    if head != "overall":
-        return ""
-    if name not in known:
-        return unknown_name("metric overall", name, known)
-    members = [field.name for field in fields(Stats)] if known[name] is Stats else []
-    return unknown_name(f"metric overall.{name}", member, members) if members and member not in members else ""
 
 
 def sweep(  # noqa: PLR0913 - all but the first two have a name and a default
@@ -196,10 +161,10 @@ def sweep(  # noqa: PLR0913 - all but the first two have a name and a default
     """
     file = load(path_or_name, set_values=set_values)
     axes = tuple(parse_axis(text) for text in vary)
+    replications = replications or file.resolve(variant, case, options).scenario.run.replications
     plan = SweepPlan(
         file=file, axes=axes, points=tuple(points_of(axes, design, points, sample_seed)),
-        replications=replications or file.base.run.replications, metrics=tuple(metrics),
-        variant=variant, case=case, options=tuple(options),
+        replications=replications, metrics=tuple(metrics), variant=variant, case=case, options=tuple(options),
     )  # fmt: skip
     plan.refuse_unfit()
     _refuse_unknown(metrics)
@@ -212,10 +177,7 @@ def sweep(  # noqa: PLR0913 - all but the first two have a name and a default
 
 def _refuse_unknown(metrics: Sequence[str]) -> None:
     """Complain of paths that cannot be in a summary, before anything is run."""
-    groups = ("overall", "clients", "cores", "guard", "roles")
-    wrong = [unknown_name("metric", path, METRICS) for path in metrics
-             if path not in METRICS and path.split(".")[0] not in groups]  # fmt: skip
-    wrong += filter(None, map(figure_fault, metrics))
+    wrong = [fault for path in metrics if (fault := metric_fault(path, METRICS))]
     if wrong or not metrics:
         raise ScenarioError(*(wrong or ["metric: got none, expected at least one"]))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -32,7 +32,7 @@ COLUMNS: Final = {
     "points.value": "its values, as a JSON list in the order of the axes",
     "runs.point": "which point",
     "runs.replication": "which replication of it, from 0",
-    "runs.why": "why there are no figures: the values of the point do not go together; else empty",
+    "runs.why": "why there are no figures (values that do not go together), or who did not start; else empty",
     "runs.elapsed_s": "what the run took on the clock on the wall [s]",
     "figures.point": "which point",
     "figures.replication": "which replication of it",
@@ -64,7 +64,7 @@ class Found:
     figures: tuple[Figure, ...]
     """in the order of the plan's metrics; empty where the values of the point do not go together"""
     why: str
-    """why there are none"""
+    """why there are none, or who did not start, so that they are of the others alone"""
     elapsed_s: float
 
 
@@ -95,25 +95,40 @@ class Store:
         """Make it under another name first, so that it is there whole or not at all."""
         fresh = self.path.with_name(f".{self.path.name}.new")
         fresh.unlink(missing_ok=True)
-        with closing(sqlite3.connect(fresh)) as base, base:
+        with self._told(), closing(sqlite3.connect(fresh)) as base, base:
             base.executescript(SCHEMA)
             base.execute(f"PRAGMA application_id = {_MARK}")
             base.execute("INSERT INTO sweep VALUES (?)", [json.dumps(description)])
             base.executemany("INSERT INTO points VALUES (?, ?)", ((i, json.dumps(p)) for i, p in enumerate(points)))
         fresh.replace(self.path)
 
-    def _open(self) -> closing[sqlite3.Connection]:
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Say which file it is that SQLite cannot read or write, and what to do."""
+        try:
+            yield
+        except sqlite3.ProgrammingError:  # a fault of ours, not of the file
+            raise
+        except sqlite3.DatabaseError as error:
+            raise HtpsimError(
+                f"{self.path}: got a store that cannot be used ({error}), expected one that is whole, on a disk with "
+                "room, and in nobody else's use; without the file the sweep begins anew"
+            ) from error
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
         if not self.path.exists():
             raise HtpsimError(f"{self.path}: no such file, expected the store of a sweep")
-        base = sqlite3.connect(self.path, timeout=60)
-        try:
-            marked = base.execute("PRAGMA application_id").fetchone()[0] == _MARK
-        except sqlite3.DatabaseError:
-            marked = False
-        if not marked:
-            base.close()
-            raise HtpsimError(f"{self.path}: got a file that is no store of a sweep, expected one or a new name")
-        return closing(base)
+        with self._told(), closing(sqlite3.connect(self.path, timeout=60)) as base:
+            try:
+                marked = base.execute("PRAGMA application_id").fetchone()[0] == _MARK
+            except sqlite3.OperationalError:  # it may well be a store, which cannot be opened now
+                raise
+            except sqlite3.DatabaseError:
+                marked = False
+            if not marked:
+                raise HtpsimError(f"{self.path}: got a file that is no store of a sweep, expected one or a new name")
+            yield base
 
     def description(self) -> dict[str, Any]:
         """Return what the sweep is."""

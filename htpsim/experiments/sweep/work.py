@@ -37,7 +37,15 @@ def _do(plan: SweepPlan, run: Run, point: Point, alike: int) -> Found:
     except ScenarioError as error:  # each value is good, but not beside the others: that is a result, too
         return Found(run, (), "; ".join(error.problems), time.perf_counter() - began)
     summary = run_task(Task((f"point {run.point}",), scenario, run.replication), alike).summary
-    return Found(run, figures(summary, plan.metrics), "", time.perf_counter() - began)
+    return Found(run, figures(summary, plan.metrics), absent(summary), time.perf_counter() - began)
+
+
+def absent(summary: Summary) -> str:
+    """Say who did not start and why, or "": figures of those that did are no answer for all.
+
+    Most of them look the better the fewer there are to share the device.
+    """
+    return "; ".join(f"{name} did not start: {reason}" for name, reason in summary.failed.items())
 
 
 def figures(summary: Summary, metrics: Sequence[str]) -> tuple[Figure, ...]:

@@ -77,10 +77,7 @@ def read(source: Source, lenient: bool = False) -> Report:
         Names the line of what is no YAML or not of the expected type.
     """
     data = parse(source)
-    notes = source.notes + warnings(data)
-    if not source.text.endswith("\n"):
-        notes += ("the file does not end in a line break: if it was cut off, its last value may be cut off too",)
-    return Report(NAME, source.name, data, facts(data), notes)
+    return Report(NAME, source.name, data, facts(data), source.notes + warnings(data) + source.doubts)
 
 
 def parse(source: Source) -> PerfFile:
