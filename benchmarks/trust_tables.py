@@ -45,7 +45,7 @@ def targets(found: Trials) -> str:
     right = sum(each.right == len(each.measured) for each in decided)
     rows.append(["variants in the predicted order in every repeat",
                  f"{right} of {len(decided)} differences, {len(ranked) - len(decided)} ties",
-                 "yes" if right == len(decided) else "**no**"])  # fmt: skip
+                 "-" if not decided else "yes" if right == len(decided) else "**no**"])  # fmt: skip
     broken = sum(not report.ok for trial in found.trials.values() for report in trial.reports)
     traces = sum(len(trial.reports) for trial in found.trials.values())
     rows.append(["every rule holds on every trace", f"{traces - broken} of {traces} traces",

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.trust_tables import targets
 from htpsim.live import TimedBench
 from htpsim.live.solo import Solo, alone, calibrated, exercise, sample_of, seen_alone
-from htpsim.live.trials import Ranking, kind_of, run_trials
+from htpsim.live.trials import Ranking, Trial, Trials, kind_of, run_trials
 from htpsim.live.written import calibrated_toml, write_calibrated
 from htpsim.results.replications import Estimate
 from htpsim.scenario import load, problems
@@ -88,6 +89,15 @@ def test_a_difference_within_its_interval_is_a_tie() -> None:
     assert ranking(1.0, None).tie
     assert not ranking(-3.0, 2.0).tie
     assert ranking(-3.0, 2.0).right == 2
+
+
+def test_an_order_of_which_nothing_was_decided_is_not_called_met() -> None:
+    trial = Trial("genie", scene(vlm("vlm0")))
+
+    rows = {row.split(" | ")[0].strip("| "): row for row in targets(Trials({"genie": trial}, {})).splitlines()}
+
+    assert rows["variants in the predicted order in every repeat"].endswith("| 0 of 0 differences, 0 ties | - |")
+    assert rows["median error of throughput at most 3 %"].endswith("| - | - |")
 
 
 @pytest.mark.slow
