@@ -1,6 +1,7 @@
 """What no schedule can beat: bounds on the figures of a scenario from its solo times alone.
 
-They hold for any guard, any placement and any draw, so a point that cannot keep a demand even so need not be simulated.
+They hold for any guard and any placement, a latency for any draw too, tokens/s for answers and thinking of the expected
+length; so a point that cannot keep a demand even so need not be simulated.
 Latency: a request takes at least the time its graphs take alone. Throughput: the asymptotic bounds of closed queues
 (Lazowska, Zahorjan, Graham, Sevcik 1984), a client by its cycle and all of them by the cores.
 """

@@ -103,6 +103,11 @@ def _verdict(comparison: Comparison) -> list[RenderableType]:
             lines.append(Text(f"{comparison.cases[case] or case}:"))
         for card in cards_of(variants, words, Wording("en")):
             lines.append(Text(f"- {card.sentence.replace(NO_BREAK, ' ')}"))
+        for name, runs in variants.items():
+            missing = list(dict.fromkeys(client for run in runs for client in run.failed))
+            if missing:
+                who = f"{', '.join(missing)} did not start with {comparison.variants[name] or name}"
+                lines.append(Text(f"! {who}: its figures are of fewer, and no measure of the others", style="yellow"))
     return [*lines, _rests_on(comparison)]
 
 

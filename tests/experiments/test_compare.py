@@ -14,7 +14,9 @@ from htpsim.errors import HtpsimError, ScenarioError
 from htpsim.experiments.compare import BASE, Comparison, compare
 from htpsim.experiments.precision import Precision
 from htpsim.experiments.tidy import METRIC_COLUMNS
+from htpsim.report.cells import to_text
 from htpsim.report.directory import write_comparison
+from htpsim.report.pages import comparison_page
 from tests.cli.support import PAIR, PLAIN
 
 pytestmark = pytest.mark.slow
@@ -185,3 +187,12 @@ def test_more_replications_are_added_once_where_a_case_has_more_than_another(tmp
     for variants in found.summaries.values():
         for runs in variants.values():
             assert [summary.replication for summary in runs] == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_verdict_says_who_did_not_start() -> None:
+    """One VLM alone is faster than two; that is nothing that the variant gains."""
+    tight = [*SHORT, "device.dram_budget=165MB"]
+    found = compare(PAIR, variants=["legacy", "shared"], cases=["equal"], set_values=tight, grid=False, workers=1)
+    told = " ".join(to_text(comparison_page(found), 200).rpartition("Verdict")[2].split())
+    assert "! vlm0 did not start with past the guard: its figures are of fewer" in told
+    assert "did not start with guard and registry" not in told
