@@ -48,7 +48,9 @@ def _tornado(found: Sensitivity, metric: str, variant: str) -> RenderableType:
         others = f"{rest} {'more ' * bool(rows)}setting{'s' * (rest > 1)}"
         weaker = others if len(strong) > ROWS else f"{others} {'do' if rest > 1 else 'does'} nothing"
         rows.append([weaker, NONE, NONE, ""])
-    return table(of, ["if", "configured", "then", "move"], rows, fixed=False)
+    made = table(of, ["if", "configured", "then", "move"], rows, fixed=False)
+    made.columns[-1].justify = "left"  # to the right, the blanks after a bar would be dropped and its line moved
+    return made
 
 
 def _share(share: float | None) -> str:

@@ -134,6 +134,15 @@ def test_settings_that_do_nothing_are_counted(moved: int, idle: int, told: str) 
     assert told in to_text(sensitivity_page(found))
 
 
+def test_all_bars_start_at_one_line() -> None:
+    effects = [made(-0.1, changed).effects[0] for changed in (0.1, -0.3, -0.15)]
+    page = to_text(sensitivity_page(replace(made(0, 0), effects=tuple(effects))))
+    places = [line.index("│") for line in page.splitlines() if "│" in line]
+
+    assert len(places) == 3
+    assert len(set(places)) == 1
+
+
 def test_the_command_draws_a_tornado(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["sensitivity", PAIR, "--for", "1s", "--only", "guard.slots", "--only", "guard.scope", "--workers", "1"]
     done = call(capsys, *words)
