@@ -16,7 +16,7 @@ from htpsim.cli.terminal import note, progress, show, show_json, working
 @click.command()
 @click.argument("scenario")
 @click.option("--variant", "variants", multiple=True, metavar="NAME",
-              help="The first is what the others are compared with; by default the first two.")  # fmt: skip
+              help="The first is what the others are compared with; by default the first two that differ.")  # fmt: skip
 @click.option("--case", metavar="NAME", help="Case of the file.")
 @click.option("--option", "options", multiple=True, metavar="NAME.OPTION", help="Option of an assumption; repeatable.")
 @click.option("--only", multiple=True, metavar="KEY", help="Vary only this parameter; repeatable.")

@@ -204,8 +204,8 @@ def sensitivity(
     path_or_name
         A scenario file, or the name of a shipped one.
     variants
-        The first is what the others are compared with; by default the first two of the file. One alone, or a file
-        without any, is compared with itself as configured.
+        The first is what the others are compared with; by default the first of the file and the next whose figures
+        differ from its. One alone, or a file without any, is compared with itself as configured.
     case, options, set_values
         As in `run`, throughout.
     only
@@ -227,8 +227,10 @@ def sensitivity(
     ['guard.slots = 1', 'guard.slots = 2']
     """
     file = load(path_or_name, set_values=set_values)
-    chosen = list(file.variants)[:2] if variants is None else list(variants)
-    lab = _Lab(file, tuple(chosen), case, tuple(options), workers, progress)
+    lab = _Lab(file, tuple(file.variants if variants is None else variants), case, tuple(options), workers, progress)
+    if variants is None and len(file.variants) > 2:
+        lab = replace(lab, variants=lab.two_apart())
+    chosen = lab.variants
     base = lab.scenario(chosen[0] if chosen else None, Setting("", CONFIGURED))
     refuse_unpaired({name: lab.scenario(name, Setting("", CONFIGURED)) for name in chosen} or {"": base})
     wanted = list(settings_of(base))
@@ -256,6 +258,18 @@ class _Lab:
         run = full.run
         few = min(REPLICATIONS, run.replications)
         return replace(full, run=replace(run, duration_ns=shortened_ns(run.duration_ns), replications=few))
+
+    def two_apart(self) -> tuple[str, str]:
+        """Return the first variant and the next that differs from it as configured; the second where none does."""
+        configured = Setting("", CONFIGURED)
+        found, _ = replace(self, progress=None).run([configured])
+        first, *others = self.variants
+        runs = {variant: found.get((str(configured), variant), []) for variant in self.variants}
+        for other in others:
+            paired = len(runs[other]) == len(runs[first])
+            if paired and any(difference_of(runs[first], runs[other], metric).sign for metric in METRICS):
+                return first, other
+        return first, others[0]
 
     def run(self, settings: Sequence[Setting]) -> tuple[dict[tuple[str, str], list[Summary]], dict[str, str]]:
         """Return summaries by (setting, variant), and the settings that cannot be run."""

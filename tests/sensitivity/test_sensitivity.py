@@ -58,6 +58,12 @@ def test_an_effect_is_what_two_comparisons_by_hand_show() -> None:
     assert effect.move == effect.changed.share - effect.configured.share
 
 
+def test_by_default_the_first_variant_is_compared_with_the_next_that_differs() -> None:
+    """One copy of the weights changes no timestamp, so it would be no question."""
+    found = sensitivity("vit_migration", only=["guard.slots"], set_values=[*SHORT, "run.warmup=0s"], workers=1)
+    assert (found.first, found.variants) == ("legacy", ("genie",))
+
+
 def test_one_scenario_is_compared_with_itself() -> None:
     found = sensitivity(PAIR, variants=["legacy"], set_values=SHORT, only=["guard.slots_per"], workers=1)
     assert found.first == ""
