@@ -120,19 +120,21 @@ def grid_tasks(resolve: Callable[[str, str], Scenario], variants: Sequence[str],
 
 
 def read_grid(tasks: Sequence[Task], outcomes: Sequence[Outcome]) -> SignGrid:
-    """Read the differences off the outcomes of `tasks`."""
+    """Read the differences off the outcomes of `tasks`; none where other instances started than configured."""
     summaries: dict[tuple[str, str], list[Summary]] = {}
     for outcome in outcomes:
         option, variant = outcome.key
         summaries.setdefault((option, variant), []).append(outcome.summary)
     options = list(dict.fromkeys(option for option, _ in summaries))
     first, *variants = dict.fromkeys(variant for _, variant in summaries)
-    differences = {
-        (option, variant, metric): difference_of(summaries[option, first], summaries[option, variant], metric)
-        for option in options
-        for variant in variants
-        for metric in METRICS
-    }
+    differences = {}
+    for option in options:
+        for variant in variants:
+            one, other = summaries[option, first], summaries[option, variant]
+            absent = {tuple(run.failed) for run in (*summaries[UNCHANGED, first], *one, *other)}
+            for metric in METRICS:
+                alike = len(absent) == 1
+                differences[option, variant, metric] = difference_of(one, other, metric) if alike else Difference(())
     return SignGrid(
         options, variants, first, tasks[0].scenario.run.duration_ns, len(summaries[UNCHANGED, first]), differences
     )

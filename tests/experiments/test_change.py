@@ -139,6 +139,19 @@ def test_the_grid_finds_what_turns_round_and_what_comes_about() -> None:
     assert "2 replications of 100 s" in text
 
 
+def test_an_option_under_which_an_instance_does_not_start_turns_nothing_round() -> None:
+    scenario = Scenario(run=Run(duration_ns=400_000_000_000, replications=5))
+    tasks = grid_tasks(lambda *_: scenario, ["first", "up", "same"], ["turn.round"])
+    runs = {key: [summary(value) for value in values] for key, values in GRID_VALUES.items()}
+    runs["turn.round", "up"] = [replace(run, failed={"vlm3": "no room"}) for run in runs["turn.round", "up"]]
+
+    grid = read_grid(tasks, [Outcome(t.key, t.replication, runs[t.key][t.replication], None) for t in tasks])  # type: ignore[index]
+
+    assert {grid.differences["turn.round", "up", metric] for metric in METRICS} == {Difference(())}
+    assert {flip.variant for flip in grid.flips()} == {"same"}
+    assert "n/a" in to_text(sign_tables(grid, {}))
+
+
 def test_the_grid_is_never_longer_than_the_runs_it_explains() -> None:
     short = Scenario(run=Run(duration_ns=5_000_000_000, replications=1))
 
