@@ -238,6 +238,7 @@ class _Converter:
                 event = Event(place[0], kind, row.execute)
                 if kind == "release" and row.released_ns != row.returned_ns:
                     held.append(((*thread, place[0]), place, event))
+                    ended[self.loaded(row), place[0]] = (*place[:-1], STEPS_MAX)
                     continue
                 placed.append((place, event))
                 if kind == "return":

@@ -169,6 +169,17 @@ def test_a_call_that_another_gives_way_to_is_made_after_that_others_return() -> 
     assert at_turn[:5] == [("finish", 1), ("return", 1), ("release", 1), ("call", 2), ("grant", 2)]
 
 
+def test_so_it_is_where_the_slot_is_held_over_a_pause() -> None:
+    late, early = vlm("a", vit=None, adapter="a", arrivals=at(5)), vlm("b", vit=None, adapter="b", arrivals=at(0))
+    late, early = replace(late, host_gap_step_ns=7), replace(early, host_gap_step_ns=7)
+    guard = Guard(policy="eevdf", slots=1, gap_inside=True)
+    log = run(instances=(late, early), guard=guard, registry=Registry(adapters="turns"))
+    is_sound(log)
+    then_ns = requests(log)[1].done_ns + 7
+    at_turn = [(event.kind, event.execute) for event in trace_of(log).events if event.time_ns == then_ns]
+    assert at_turn[:3] == [("release", 1), ("call", 2), ("grant", 2)]
+
+
 def test_users_of_a_shared_copy_lose_it_together_and_find_it_again_together() -> None:
     device = replace(SLOW, dram_budget_bytes=70)
     fleet = (vlm("a", arrivals=at(300)), vlm("b", arrivals=at(600)))
