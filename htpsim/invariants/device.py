@@ -144,9 +144,10 @@ class Sweep:
             self.become_client(self.clients[queue[0][2]])
 
     def note_idle_cores(self, client: Client, at_ns: int) -> None:
-        """Note since when the cores that a client leaves are empty."""
+        """Note since when the cores that a client leaves are empty; who took them at once may be written down first."""
         for core in client.call.cores:
-            if not any(other.holds for other in self.cores[core].values()):
+            others = [other for other in self.cores[core].values() if other.holds]
+            if not others or (client.held_ns != at_ns and all(other.held_ns == at_ns for other in others)):
                 self.idle_since[core] = at_ns
 
     def sets(self, cores: list[int], waits: list[Client], stays: list[Client]) -> dict[int, set[int]]:

@@ -286,6 +286,12 @@ KEPT = {
     "device": device_trace(
         evicted(0, (0, 8), (16, 18)), ran(5, 10, 15), g1={"level": 4}, device=replace(DEVICE, rpc_return_ns=0)
     ),
+    "taken in the instant of an evict that takes no time": device_trace(
+        ran(6, 6, 7),
+        [(0, "call"), (0, "submit"), (0, "start"), (4, "run"), (6, "yield"), (6, "freed"), (7, "resume"), (7, "run"),
+         (9, "finish"), (9, "return")],
+        g0={"level": 4}, device=replace(DEVICE, power_up_ns=4, yield_latency_ns=0, evict_ns=0, restore_ns=0),
+    ),
     "counted": counted(),
     "requests": with_requests(
         (0, "arrive", 0), (0, "begin", 0), (1, "arrive", 1), (9, "done", 0), (9, "arrive", 2), (9, "refuse", 2),
