@@ -65,6 +65,14 @@ def hears_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
+def starts_workers(pid: int) -> None:
+    """Wait until a process has started others, where the system tells; one that only begins dies of an interrupt."""
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    patience = time.monotonic() + 60
+    while children.exists() and not children.read_text(encoding="utf-8") and time.monotonic() < patience:
+        time.sleep(0.05)
+
+
 def without_tracker(err: str) -> str:
     """Leave out what joblib's own tracker may say of a pool that is given up: it depends on who is first to end."""
     lines = err.splitlines(keepends=True)
@@ -78,6 +86,7 @@ def test_an_interrupt_ends_it_quietly() -> None:
         env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
         preexec_fn=hears_interrupts,  # noqa: PLW1509 - no other thread runs here
     )  # fmt: skip
+    starts_workers(process.pid)
     for _ in range(5):  # one that comes while processes are being started is not heard
         time.sleep(3)
         os.killpg(process.pid, signal.SIGINT)
