@@ -132,8 +132,8 @@ def read_grid(tasks: Sequence[Task], outcomes: Sequence[Outcome]) -> SignGrid:
         for variant in variants:
             one, other = summaries[option, first], summaries[option, variant]
             absent = {tuple(run.failed) for run in (*summaries[UNCHANGED, first], *one, *other)}
+            alike = len(absent) == 1
             for metric in METRICS:
-                alike = len(absent) == 1
                 differences[option, variant, metric] = difference_of(one, other, metric) if alike else Difference(())
     return SignGrid(
         options, variants, first, tasks[0].scenario.run.duration_ns, len(summaries[UNCHANGED, first]), differences

@@ -232,19 +232,19 @@ class _Converter:
             thread = row.client, self.thread_number(row)
             history = list(self.history(row, self.slices.get(row.execute, [])))
             if self.waited_for_turn(row, lasts.get(thread)):
-                before = max(before, ended.get((self.loaded(row), row.called_ns), before))
+                before = max(before, ended.get((self.log.copies[row.copy].whole, row.called_ns), before))
             for place, kind in placed_in(row, history, returned.get(thread, (NOWHERE, 0, 0)), before):
                 before = place if kind == "call" else before
                 event = Event(place[0], kind, row.execute)
                 if kind == "release" and row.released_ns != row.returned_ns:
                     held.append(((*thread, place[0]), place, event))
-                    ended[self.loaded(row), place[0]] = (*place[:-1], STEPS_MAX)
+                    ended[self.log.copies[row.copy].whole, place[0]] = (*place[:-1], STEPS_MAX)
                     continue
                 placed.append((place, event))
                 if kind == "return":
                     returned[thread], lasts[thread] = (place[0], place[1], row.execute), row
                     returns[(*thread, place[0])] = place
-                    ended[self.loaded(row), place[0]] = (*place[:-1], STEPS_MAX)
+                    ended[self.log.copies[row.copy].whole, place[0]] = (*place[:-1], STEPS_MAX)
         for instant, place, event in held:
             # A slot held over several returns is given back right after the last, before what its thread does next.
             after = returns.get(instant)
@@ -306,14 +306,9 @@ class _Converter:
                 return True
         return False
 
-    def loaded(self, row: Execute) -> str:
-        """Return the copy that a graphExecute ran on."""
-        context = self.log.copies[row.copy]
-        return context.name[: -len(context.context) - 1]
-
     def loaded_ns(self, row: Execute) -> int:
         """Return when the copy that a graphExecute ran on was last loaded before it."""
-        copy = self.loaded(row)
+        copy = self.log.copies[row.copy].whole
         loads = (load.end_ns for load in self.log.loads if load.copy == copy and load.role == "owner")
         return max((end_ns for end_ns in loads if end_ns <= row.started_ns), default=NEVER)
 

@@ -124,7 +124,7 @@ def request_events(log: RunLog) -> list[RequestEvent]:
 
 def memory_events(log: RunLog) -> list[MemoryEvent]:
     """Return every change of memory, with the copy and the user that the bytes belong to."""
-    copies = {copy.name: copy.name[: -len(copy.context) - 1] for copy in log.copies}
+    copies = {copy.name: copy.whole for copy in log.copies}
     names = sorted(set(copies.values()), key=len, reverse=True)
     events = []
     for event in log.memory:
@@ -153,6 +153,6 @@ def use_events(log: RunLog) -> list[UseEvent]:
             held.setdefault(load.client, []).append(load.copy)
             events.append(UseEvent(load.end_ns, "attach", load.copy, client))
     last_ns = max((event.time_ns for event in events), default=0)
-    counts = {copy.name[: -len(copy.context) - 1]: copy.users for copy in log.copies}
+    counts = {copy.whole: copy.users for copy in log.copies}
     events.sort(key=lambda event: event.time_ns)
     return events + [UseEvent(last_ns, "count", name, users=users) for name, users in counts.items()]

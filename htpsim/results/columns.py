@@ -200,3 +200,8 @@ class Copy(NamedTuple):
     """bytes that it and the I/O of its users reserve when the run ends; 0 once it is unloaded"""
     users: int
     """instances and clients that use it when the run ends"""
+
+    @property
+    def whole(self) -> str:
+        """Name of the copy alone, such as "llm of process 0 core 0"."""
+        return self.name[: -len(self.context) - 1]
